@@ -1,0 +1,94 @@
+# conch and coord. `make help` prints the targets; .ci/run is what has to pass before a change lands.
+
+GO      ?= go
+BIN     := $(CURDIR)/bin
+COVER   := $(CURDIR)/cover
+MODULE  := github.com/go-coord/coord
+
+# What a binary says of itself. A tree without git builds as well.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+DATE    ?= $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null || echo unknown)
+
+LDFLAGS := -s -w -X $(MODULE)/internal/cli.Version=$(VERSION) -X $(MODULE)/internal/cli.Commit=$(COMMIT) -X $(MODULE)/internal/cli.Date=$(DATE)
+BUILD   := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath
+
+# Unit packages run side by side; what stands in test/ runs real clusters and real signals, one at a time.
+UNIT = $(shell $(GO) list ./... | grep -v -e '/test/' -e '/bench')
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## print the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build the commands into bin/: static, stripped, reproducible
+	@mkdir -p $(BIN)
+	$(BUILD) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/conch ./cmd/conch-dev
+	$(BUILD) -ldflags '-s -w' -o $(BIN)/holdguard ./cmd/conch-guard
+
+.PHONY: tools
+tools: $(BIN)/etcd $(BIN)/etcdctl $(BIN)/staticcheck ## build etcd, etcdctl and staticcheck of tools/go.mod into bin/
+
+$(BIN)/etcd: tools/go.mod
+	@mkdir -p $(BIN)
+	cd tools && $(BUILD) -o $@ go.etcd.io/etcd/server/v3
+
+$(BIN)/etcdctl: tools/go.mod
+	@mkdir -p $(BIN)
+	cd tools && $(BUILD) -o $@ go.etcd.io/etcd/etcdctl/v3
+
+$(BIN)/staticcheck: tools/go.mod
+	@mkdir -p $(BIN)
+	cd tools && $(BUILD) -o $@ honnef.co/go/tools/cmd/staticcheck
+
+.PHONY: test
+test: build $(BIN)/etcd $(BIN)/etcdctl unit ## run all tests: unit packages, then scripts, processes and clusters
+	CGO_ENABLED=0 $(GO) test -timeout 25m -count=1 -p 1 ./test/...
+
+# The processes that tests start leave their coverage in the same folder as the tests.
+.PHONY: unit
+unit: ## run the tests of the unit packages, and keep their coverage
+	@rm -rf $(COVER) && mkdir -p $(COVER)/data
+	CGO_ENABLED=0 GOCOVERDIR=$(COVER)/data $(GO) test -timeout 10m -cover $(UNIT) -args -test.gocoverdir=$(COVER)/data
+	$(GO) tool covdata textfmt -i=$(COVER)/data -o $(COVER)/unit.out
+
+$(COVER)/unit.out:
+	$(MAKE) unit
+
+.PHONY: cover
+cover: $(COVER)/unit.out ## hold the coverage of the last run against test/house/coverage.txt
+	$(GO) run ./test/house/cover test/house/coverage.txt $(COVER)/unit.out
+
+.PHONY: race
+race: ## run the unit packages under the race detector
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(UNIT)
+
+.PHONY: fmt
+fmt: ## format the Go files
+	gofmt -w $$(find . -name '*.go' -not -path './bin/*')
+
+.PHONY: lint
+lint: $(BIN)/staticcheck ## formatting, vet, staticcheck, the rules of the house, shell scripts
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { printf 'not formatted:\n%s\n' "$$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(BIN)/staticcheck ./...
+	$(GO) test ./test/house
+	bash .ci/shell
+
+.PHONY: arch
+arch: ## compile and vet for the six 64-bit Linux targets, the client side for macOS and FreeBSD too
+	bash .ci/arch
+
+.PHONY: bench
+bench: build $(BIN)/etcd $(BIN)/etcdctl ## measure against etcdctl in one run, and print ratios
+	$(GO) run ./bench
+
+.PHONY: ci
+ci: ## everything that has to pass before a change lands
+	bash .ci/run
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf $(BIN) $(COVER) dist
