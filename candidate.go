@@ -1,0 +1,499 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// candidate is one attempt to lead, from the first Txn until it leads or has left. All its state changes
+// in the goroutine of the caller that campaigns.
+//
+//	enter ──────────────► won ──► Term
+//	  │ else: queued, or first with another hold's record open
+//	  ▼
+//	await predecessor ◄──► settle        each wake-up, whatever its reason, is followed by
+//	  └─────► decide ──► won             the deciding Txn: no event is believed by itself
+//	any error: leave (the own key is deleted, guarded by its create revision)
+//
+// Invariants:
+//
+//	(C1) won means: one Txn saw the own key with its create revision, on its own lease, the oldest of the
+//	     prefix, and (settling) opened the record in the same step.
+//	(C2) Whatever is returned but won, no key of this attempt stays: it is deleted, or its fate is told to
+//	     the session (burn), or the lease is dead.
+//	(C3) A Txn without a reply is a maybe: it is read back, and adopted or deleted, never guessed.
+type candidate struct {
+	s        *Session
+	prefix   string
+	key      string
+	identity string
+	settler  settler
+	waiting  func(Waiting)
+
+	n     int64 // which attempt of its session this is: names its record, with the lease
+	rev   int64 // create revision of the own key; 0: not known to exist
+	claim *claim
+	open  int64 // mod revision of the own open record; 0: none
+	left  bool  // the own key existed and may still
+}
+
+// Waiting tells what a campaign waits for.
+type Waiting struct {
+	Leader   Candidate     // who leads now; the zero value where nobody does
+	Position int           // place in the queue: 1 is next. 0 while settling
+	Settling time.Duration // for at most how long it settles; 0 while it queues
+	Record   Record        // what it settles
+}
+
+// queueLimit is how many older keys are listed to tell the place in the queue.
+const queueLimit = 100
+
+// view is one look at the queue, from one Txn.
+type view struct {
+	own    *mvccpb.KeyValue
+	older  []*mvccpb.KeyValue // older than the own key, youngest first, at most queueLimit
+	oldest *mvccpb.KeyValue   // of the whole prefix: the leader
+	record *mvccpb.KeyValue
+	rev    int64         // revision of the look
+	at     time.Duration // clock when it arrived
+}
+
+func (s *Session) candidate(e *Election, identity string) *candidate {
+	s.mu.Lock()
+	s.attempts++
+	n := s.attempts
+	s.mu.Unlock()
+	return &candidate{
+		s: s, n: n, prefix: e.prefix, key: candidateKey(e.prefix, s.lease), identity: identity,
+		settler: settler{SettleOptions: e.opts.Settle}, waiting: e.opts.Waiting,
+	}
+}
+
+// campaign queues, waits and settles until the candidate has won.
+func (c *candidate) campaign(ctx context.Context) error {
+	won, v, err := c.enter(ctx)
+	if err != nil {
+		return c.leave(err)
+	}
+	return c.finish(ctx, won, v)
+}
+
+// try wins only what is free now (apart from settling); it never queues.
+func (c *candidate) try(ctx context.Context) (bool, error) {
+	won, v, err := c.grab(ctx, c.settler.on())
+	if err == nil && !won && v.oldest == nil && v.record != nil {
+		// Only another hold's record stood in the way: win the key alone, and settle.
+		won, v, err = c.grab(ctx, false)
+		if err == nil && won {
+			won, v, err = c.decide(ctx, 0)
+		}
+	}
+	switch {
+	case err != nil:
+		return false, c.leave(err)
+	case !won && c.rev == 0:
+		return false, nil
+	}
+	if err := c.finish(ctx, won, v); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// finish takes a candidate whose key exists to the end: won, or left.
+func (c *candidate) finish(ctx context.Context, won bool, v view) (err error) {
+	for !won {
+		expect := int64(0)
+		switch {
+		case len(v.older) > 0:
+			err = c.await(ctx, v)
+		case c.settler.rec.mod != 0:
+			expect, err = c.settle(ctx, v)
+		}
+		if err == nil {
+			won, v, err = c.decide(ctx, expect)
+		}
+		if err != nil {
+			return c.leave(err)
+		}
+	}
+	return nil
+}
+
+// free are the compares that nobody holds: no key under the prefix and, settling, no open record.
+func (c *candidate) free(settle bool) []clientv3.Cmp {
+	cmps := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(c.prefix), "=", 0).WithPrefix()}
+	if settle {
+		cmps = append(cmps, clientv3.Compare(clientv3.CreateRevision(c.settler.Open), "=", 0))
+	}
+	return cmps
+}
+
+func (c *candidate) putKey() clientv3.Op {
+	return clientv3.OpPut(c.key, c.identity, clientv3.WithLease(c.s.lease))
+}
+
+func (c *candidate) putRecord() clientv3.Op {
+	return clientv3.OpPut(c.settler.Open, encodeRecord(c.s, c.n, c.identity))
+}
+
+// looks are the reads of a view. older lists keys only: their leases are not looked at. createdBefore 0
+// lists the youngest keys whatever their age.
+func (c *candidate) looks(createdBefore int64) []clientv3.Op {
+	older := []clientv3.OpOption{
+		clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(queueLimit),
+		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend),
+	}
+	if createdBefore > 0 {
+		older = append(older, clientv3.WithMaxCreateRev(createdBefore-1))
+	}
+	ops := []clientv3.Op{
+		clientv3.OpGet(c.key),
+		clientv3.OpGet(c.prefix, older...),
+		clientv3.OpGet(c.prefix, clientv3.WithFirstCreate()...),
+	}
+	if c.settler.on() {
+		ops = append(ops, clientv3.OpGet(c.settler.Open))
+	}
+	return ops
+}
+
+// parse reads the replies to looks, which are the last of the replies.
+func (c *candidate) parse(got *clientv3.TxnResponse) view {
+	r := got.Responses
+	v := view{rev: got.Header.Revision, at: c.s.clock()}
+	if c.settler.on() {
+		v.record, r = first(r[len(r)-1]), r[:len(r)-1]
+	}
+	n := len(r)
+	v.own, v.oldest = first(r[n-3]), first(r[n-1])
+	for _, kv := range r[n-2].GetResponseRange().GetKvs() {
+		if v.own == nil || kv.CreateRevision < v.own.CreateRevision {
+			v.older = append(v.older, kv)
+		}
+	}
+	c.settler.see(decodeRecord(v.record, c.s.bounds.TTL), v.oldest, c.prefix, v.at)
+	return v
+}
+
+// grab is the first Txn of try: if nobody holds, put the key (and open the record).
+func (c *candidate) grab(ctx context.Context, open bool) (won bool, v view, err error) {
+	then := []clientv3.Op{c.putKey()}
+	if open {
+		then = append(then, c.putRecord())
+	}
+	got, err := c.commit(ctx, c.free(open), then, c.looks(0))
+	if err != nil {
+		return c.adopt(ctx, err)
+	}
+	if !got.Succeeded {
+		v = c.parse(got)
+		// A key of ours can only be left from a request that was given up on: it is adopted, not refused.
+		if v.own != nil && c.mine(v.own) {
+			c.found(v.own.CreateRevision, v.rev)
+			return c.decide(ctx, 0)
+		}
+		return false, v, c.checkNested(v.oldest)
+	}
+	c.found(got.Header.Revision, got.Header.Revision)
+	if open {
+		c.open = got.Header.Revision
+	}
+	return true, v, nil
+}
+
+// enter is the first Txn of campaign: leader, settler or queued after one round trip.
+func (c *candidate) enter(ctx context.Context) (won bool, v view, err error) {
+	then := []clientv3.Op{c.putKey()}
+	if c.settler.on() {
+		then = append(then, c.putRecord())
+	}
+	got, err := c.commit(ctx, c.free(c.settler.on()), then, append([]clientv3.Op{c.putKey()}, c.looks(0)...))
+	if err != nil {
+		return c.adopt(ctx, err)
+	}
+	if !got.Succeeded {
+		v = c.parse(got)
+		c.found(v.own.CreateRevision, v.rev)
+		return false, v, c.checkQueue(v)
+	}
+	c.found(got.Header.Revision, got.Header.Revision)
+	if c.settler.on() {
+		c.open = got.Header.Revision
+	}
+	return true, v, nil
+}
+
+// decide is the deciding Txn: it wins if the own key stands, is the oldest, and (settling) the record has
+// mod revision expect, 0 for none. Else it says how things are. It may be repeated at will.
+func (c *candidate) decide(ctx context.Context, expect int64) (won bool, v view, err error) {
+	// Each Cmp is built afresh: the client's With... functions change what they are given.
+	pause := backoff{low: c.s.bounds.TTL / 100, high: c.s.bounds.Renew}
+	for {
+		cmps := []clientv3.Cmp{
+			clientv3.Compare(clientv3.CreateRevision(c.key), "=", c.rev),
+			clientv3.Compare(clientv3.LeaseValue(c.key), "=", c.s.lease),
+			clientv3.Compare(clientv3.CreateRevision(c.prefix), ">", c.rev-1).WithPrefix(),
+		}
+		// A Txn of compares alone is answered without a quorum: there is always an operation.
+		then := []clientv3.Op{clientv3.OpGet(c.key)}
+		if c.settler.on() {
+			cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(c.settler.Open), "=", expect))
+			then = []clientv3.Op{c.putRecord()}
+			if rec := c.settler.rec; expect != 0 {
+				then = append(then, clientv3.OpPut(c.settler.Last, encodeEnd(rec.mod, embed(rec.Holder), EndExpired)))
+			}
+		}
+		got, err := c.commit(ctx, cmps, then, c.looks(c.rev))
+		if err != nil {
+			// Repeating is safe: it is guarded by the key and by the record that it replaces.
+			if definite(err) || !pause.pause(ctx) || c.claim.ctx.Err() != nil {
+				return false, v, c.why(ctx, err)
+			}
+			continue
+		}
+		if got.Succeeded {
+			if c.settler.on() {
+				c.open = got.Header.Revision
+			}
+			return true, v, nil
+		}
+		return c.judge(c.parse(got))
+	}
+}
+
+// judge reads a look after a decision against the candidate.
+func (c *candidate) judge(v view) (won bool, _ view, err error) {
+	if why := c.claim.mine(v.own); why != nil {
+		c.claim.lose(why)
+		return false, v, context.Cause(c.claim.ctx)
+	}
+	// An own record says that an earlier decision, whose reply was lost, was for the candidate.
+	if len(v.older) == 0 && c.settler.rec.of(c.s.lease, c.n) {
+		c.open = v.record.ModRevision
+		return true, v, nil
+	}
+	return false, v, c.checkQueue(v)
+}
+
+// mine reports whether a key of the own name is on the own lease.
+func (c *candidate) mine(kv *mvccpb.KeyValue) bool { return kv.Lease == int64(c.s.lease) }
+
+// checkQueue refuses a queue in which the next key ahead, or the leader, is of a nested election.
+func (c *candidate) checkQueue(v view) error {
+	if len(v.older) > 0 {
+		if err := c.checkNested(v.older[0]); err != nil {
+			return err
+		}
+	}
+	return c.checkNested(v.oldest)
+}
+
+func (c *candidate) checkNested(kv *mvccpb.KeyValue) error {
+	if kv != nil && nested(c.prefix, string(kv.Key)) {
+		return fmt.Errorf("%w: %q", ErrNestedKey, kv.Key)
+	}
+	return nil
+}
+
+// commit sends one Txn, bounded, and checks the reply's history.
+func (c *candidate) commit(ctx context.Context, cmps []clientv3.Cmp, then, orElse []clientv3.Op) (*clientv3.TxnResponse, error) {
+	if err := c.s.Check(); err != nil {
+		return nil, err
+	}
+	floor := c.s.floor()
+	try, cancel := c.s.try(ctx)
+	defer cancel()
+	got, err := c.s.cli.Txn(try).If(cmps...).Then(then...).Else(orElse...).Commit()
+	if err != nil {
+		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			c.s.lose(ErrLeaseGone)
+		}
+		return nil, err
+	}
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	return got, c.s.note(got.Header, floor)
+}
+
+// found registers the own key, once it is known to exist.
+func (c *candidate) found(rev, at int64) {
+	c.rev = rev
+	c.claim = c.s.hold(c.key, rev, at)
+}
+
+// adopt follows a first Txn that failed with why: unless it surely had no effect, the own key is read
+// back until the answer is definite, whether or not ctx still lives (C3).
+func (c *candidate) adopt(ctx context.Context, why error) (won bool, v view, err error) {
+	if definite(why) || c.s.ctx.Err() != nil {
+		return false, v, c.why(ctx, why)
+	}
+	kv, at, err := c.readBack()
+	switch {
+	case err != nil:
+		return false, v, fmt.Errorf("%w: %w", ErrUndecided, errors.Join(why, err))
+	case kv == nil:
+		// Absent now; but the request may still be under way.
+		return false, v, fmt.Errorf("%w: %w", ErrUndecided, why)
+	}
+	c.found(kv.CreateRevision, at)
+	if ctx.Err() != nil {
+		return false, v, c.why(ctx, why)
+	}
+	return c.decide(ctx, 0)
+}
+
+// readBack reads the own key until there is an answer, for as long as the lease can live.
+func (c *candidate) readBack() (kv *mvccpb.KeyValue, at int64, err error) {
+	pause := backoff{low: c.s.bounds.TTL / 100, high: c.s.bounds.Renew}
+	for {
+		try, cancel := c.s.try(context.Background())
+		got, err := c.s.cli.Get(try, c.key)
+		cancel()
+		switch {
+		case err == nil && len(got.Kvs) == 0:
+			return nil, 0, nil
+		case err == nil:
+			return got.Kvs[0], got.Header.Revision, nil
+		case definite(err) || !pause.pause(c.s.ctx):
+			return nil, 0, err
+		}
+	}
+}
+
+// why is the error to return: a loss explains a failed request better than the request does.
+func (c *candidate) why(ctx context.Context, err error) error {
+	if c.claim != nil && c.claim.ctx.Err() != nil {
+		return context.Cause(c.claim.ctx)
+	}
+	if lost := c.s.Check(); lost != nil {
+		return lost
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// await waits until the predecessor's key is gone: as a watch, or a renewal's read, saw it.
+func (c *candidate) await(ctx context.Context, v view) error {
+	ahead := v.older[0]
+	c.tell(Waiting{Leader: toCandidate(v.oldest), Position: len(v.older)})
+	p := newPeek(string(ahead.Key), func(kv *mvccpb.KeyValue) bool {
+		return kv != nil && kv.CreateRevision == ahead.CreateRevision
+	})
+	// The first in the queue also watches the recorded lease run down (R5).
+	ask := c.settler.on() && len(v.older) == 1 && holds(c.settler.rec, v.oldest, c.prefix)
+	return c.until(ctx, p, v.rev, 0, ask)
+}
+
+// settle waits until the recorded hold is over, or its record closed. It returns the mod revision of the
+// record that the next decision may replace, 0 where the record is closed.
+func (c *candidate) settle(ctx context.Context, v view) (expect int64, err error) {
+	left := c.settler.until() - c.s.clock()
+	if left <= 0 {
+		return c.settler.rec.mod, nil
+	}
+	c.tell(Waiting{Settling: left, Record: c.settler.rec})
+	mod := c.settler.rec.mod
+	p := newPeek(c.settler.Open, func(kv *mvccpb.KeyValue) bool { return kv != nil && kv.ModRevision == mod })
+	if err := c.until(ctx, p, v.rev, c.settler.until(), false); err != nil {
+		return 0, err
+	}
+	if c.s.clock() >= c.settler.until() {
+		return mod, nil
+	}
+	return 0, nil
+}
+
+// until waits for the end of p, seen by its own watch from revision rev on or by the renewals; for the
+// moment deadline, where it is not 0; or for the end of ctx or of the claim, which are errors. With ask
+// it also hears how the recorded lease runs down, for the settler.
+func (c *candidate) until(ctx context.Context, p *peek, rev int64, deadline time.Duration, ask bool) error {
+	defer c.claim.await(p)()
+	inner, cancel := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if awaitEnd(inner, c.s, p.key, rev+1, p.still) {
+			p.end()
+		}
+	}()
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		if ask {
+			c.settler.answer(c.poll(inner))
+		}
+	}()
+	defer func() { cancel(); <-watched; <-asked }()
+
+	var over <-chan time.Time
+	if deadline > 0 {
+		timer := time.NewTimer(deadline - c.s.clock())
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-p.ended:
+		return nil
+	case <-over:
+		return nil
+	case <-c.claim.ctx.Done():
+		return context.Cause(c.claim.ctx)
+	case <-ctx.Done():
+		return c.why(ctx, ctx.Err())
+	}
+}
+
+// poll asks for the recorded lease's remaining time every fifth of its TTL, until ctx ends, and returns
+// the last answer that it got.
+func (c *candidate) poll(ctx context.Context) (last ttlAnswer) {
+	rec := c.settler.rec
+	tick := time.NewTicker(rec.TTL / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return last
+		}
+		if a, err := c.s.askTTL(ctx, rec, candidateKey(c.prefix, rec.Lease)); err == nil {
+			last = a
+		}
+	}
+}
+
+func (c *candidate) tell(w Waiting) {
+	if c.waiting != nil {
+		c.waiting(w)
+	}
+}
+
+// leave ends the attempt: the own key, if there is one, goes, and so does the own record (C2). It returns
+// why, with what went wrong on the way out.
+func (c *candidate) leave(why error) error {
+	if c.claim == nil {
+		return why
+	}
+	c.claim.drop(why)
+	if err := c.s.release(context.Background(), c.keys(), EndReleased); err != nil {
+		c.left = true
+		return fmt.Errorf("%w (and leaving the queue: %w)", why, err)
+	}
+	return why
+}
+
+// keys is what the attempt owns in etcd.
+func (c *candidate) keys() TermKeys {
+	return TermKeys{
+		Key: c.key, Rev: c.rev, Lease: c.s.lease, N: c.n, Holder: embed(c.identity),
+		Open: c.settler.Open, OpenRev: c.open, Last: c.settler.Last,
+	}
+}

@@ -1,0 +1,222 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// claim is one key of a session: a candidate's, from the moment it is known to exist until it is given up
+// or lost. It is watched all the time, and read again with every renewal, because a watch on a member
+// that was stopped stays silent, and because a foreign client can move the key to a lease of its own
+// without touching its create revision.
+type claim struct {
+	s   *Session
+	key string
+	rev int64 // create revision: a key of the same name with another one is somebody else's
+
+	ctx    context.Context // ends when the claim is lost or dropped, and with the session
+	cancel context.CancelCauseFunc
+	done   chan struct{} // the watch has ended
+
+	mu   sync.Mutex
+	wait *peek // what the candidate waits for; nil while it waits for nothing
+
+	read  int   // replies that the last reads() will have (renewing goroutine only)
+	asked *peek // the peek that was read (renewing goroutine only)
+}
+
+// peek is something that a candidate waits for the end of: its predecessor's key, or an open record.
+type peek struct {
+	key   string
+	still func(*mvccpb.KeyValue) bool // whether it is still there, given the key as read (nil: absent)
+	ended chan struct{}               // closed when it is seen to have ended
+	once  sync.Once
+}
+
+func newPeek(key string, still func(*mvccpb.KeyValue) bool) *peek {
+	return &peek{key: key, still: still, ended: make(chan struct{})}
+}
+
+func (p *peek) end() { p.once.Do(func() { close(p.ended) }) }
+
+// hold registers a key of the session that was seen with create revision rev in a reply of revision at.
+// On a session that has ended the claim has ended too.
+func (s *Session) hold(key string, rev, at int64) *claim {
+	c := &claim{s: s, key: key, rev: rev, done: make(chan struct{})}
+	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		close(c.done)
+		return c
+	}
+	s.claims[c] = struct{}{}
+	s.wg.Go(func() {
+		defer close(c.done)
+		var why error // the last reason: the watch only says "not mine any more"
+		if awaitEnd(c.ctx, s, key, at+1, func(kv *mvccpb.KeyValue) bool { why = c.mine(kv); return why == nil }) {
+			c.lose(why)
+		}
+	})
+	return c
+}
+
+// mine says why kv is not this claim's key.
+func (c *claim) mine(kv *mvccpb.KeyValue) error {
+	switch {
+	case kv == nil:
+		return ErrKeyGone
+	case kv.CreateRevision != c.rev || kv.Lease != int64(c.s.lease):
+		return ErrKeyReplaced
+	}
+	return nil
+}
+
+// lose ends the claim because its key is not its own any more.
+func (c *claim) lose(why error) { c.cancel(fmt.Errorf("%w: %w", ErrTermLost, why)) }
+
+// drop ends the claim on purpose, before its key is deleted, so that the deletion is no loss.
+func (c *claim) drop(why error) {
+	c.s.mu.Lock()
+	delete(c.s.claims, c)
+	c.s.mu.Unlock()
+	c.cancel(why)
+	<-c.done
+}
+
+// await makes the renewals look at p too, until the returned function is called.
+func (c *claim) await(p *peek) (stop func()) {
+	c.mu.Lock()
+	c.wait = p
+	c.mu.Unlock()
+	return func() {
+		c.mu.Lock()
+		c.wait = nil
+		c.mu.Unlock()
+	}
+}
+
+// snapshot lists the claims (s.mu held).
+func (s *Session) snapshot() []*claim {
+	all := make([]*claim, 0, len(s.claims))
+	for c := range s.claims {
+		all = append(all, c)
+	}
+	return all
+}
+
+// reads is what a verified renewal reads for this claim. The key is read in full: an answer with keys
+// only has no lease.
+func (c *claim) reads() []clientv3.Op {
+	c.mu.Lock()
+	c.asked = c.wait
+	c.mu.Unlock()
+	ops := []clientv3.Op{clientv3.OpGet(c.key)}
+	if c.asked != nil {
+		ops = append(ops, clientv3.OpGet(c.asked.key))
+	}
+	c.read = len(ops)
+	return ops
+}
+
+// look takes in the replies to reads and reports whether the own key is there as it should be.
+func (c *claim) look(replies []*pb.ResponseOp) bool {
+	if why := c.mine(first(replies[0])); why != nil {
+		c.lose(why)
+		return false
+	}
+	if c.asked != nil && !c.asked.still(first(replies[1])) {
+		c.asked.end()
+	}
+	return true
+}
+
+// first is the first key of a range reply, nil where it is empty.
+func first(r *pb.ResponseOp) *mvccpb.KeyValue {
+	if kvs := r.GetResponseRange().GetKvs(); len(kvs) > 0 {
+		return kvs[0]
+	}
+	return nil
+}
+
+// awaitEnd blocks until still says no for key, or ctx ends. It watches from revision from on; a watch
+// that ends (compaction, a member without leader, a lost connection) is followed by a read and by a watch
+// from that read on. It returns whether the end was seen.
+func awaitEnd(ctx context.Context, s *Session, key string, from int64, still func(*mvccpb.KeyValue) bool) bool {
+	pause := backoff{low: 20 * time.Millisecond, high: s.bounds.Renew}
+	for ctx.Err() == nil {
+		// A watch of its own per round, cancelled with it, so that nothing is left on the stream.
+		watch, cancel := context.WithCancel(ctx)
+		for got := range s.watch(watch, cancel, key, clientv3.WithRev(from)) {
+			for _, ev := range got.Events {
+				kv := ev.Kv
+				if ev.Type == clientv3.EventTypeDelete {
+					kv = nil
+				}
+				if !still(kv) {
+					cancel()
+					return true
+				}
+			}
+			if got.Err() == nil {
+				pause.reset()
+			}
+		}
+		cancel()
+		if !pause.pause(ctx) {
+			return false
+		}
+
+		// The watch ended: read, then watch from there. A revision that was compacted is no use, also
+		// where the key lives: its events may be older than the compaction.
+		try, stop := s.try(ctx)
+		got, err := s.cli.Get(try, key)
+		stop()
+		if err != nil {
+			continue
+		}
+		var kv *mvccpb.KeyValue
+		if len(got.Kvs) > 0 {
+			kv = got.Kvs[0]
+		}
+		if !still(kv) {
+			return true
+		}
+		from = got.Header.Revision + 1
+	}
+	return false
+}
+
+// watch is the client's Watch, given up by cancel if it is not created in time: the client waits for that
+// without bound, and a stopped member never creates one. Once created it may be silent for ever.
+func (s *Session) watch(ctx context.Context, cancel func(), key string, opts ...clientv3.OpOption) clientv3.WatchChan {
+	late := time.AfterFunc(s.tryFor(), cancel)
+	defer late.Stop()
+	return s.cli.Watch(clientv3.WithRequireLeader(ctx), key, opts...)
+}
+
+// definite reports whether err says for sure that the request had no effect. Everything else is a maybe:
+// a request whose reply was lost may have been committed, or may still be.
+func definite(err error) bool {
+	var known rpctypes.EtcdError
+	code := status.Code(err)
+	if errors.As(err, &known) {
+		code = known.Code()
+	}
+	switch code {
+	case codes.InvalidArgument, codes.NotFound, codes.PermissionDenied, codes.Unauthenticated,
+		codes.FailedPrecondition, codes.OutOfRange, codes.ResourceExhausted, codes.Unimplemented:
+		return true
+	}
+	return false
+}

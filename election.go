@@ -1,0 +1,301 @@
+package coord
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// ElectionOptions configure an [Election].
+type ElectionOptions struct {
+	// Key names the election; its candidates are the keys under Key + "/". Required.
+	Key string
+	// TTL is the lease time in seconds, for a session of the election's own. Default 10.
+	TTL int
+	// Identity is what a campaign with an empty identity writes.
+	Identity string
+	// Logger gets renewals that failed, at debug level. nil discards.
+	Logger *slog.Logger
+
+	// Settle makes a successor wait until a holder that lost its key early has surely ended. Off by default.
+	Settle SettleOptions
+	// Waiting is called by the campaigning goroutine whenever what it waits for changes. It must not block.
+	Waiting func(Waiting)
+	// Grace and Margin are those of the election's own session; see [SessionOptions].
+	Grace, Margin time.Duration
+	// Clock is that of the election's own session. Default [Now].
+	Clock func() time.Duration
+}
+
+// Candidate is a key in the queue of an election.
+type Candidate struct {
+	Key      string
+	Identity string // as the candidate wrote it: hostile until escaped
+	Token    uint64 // create revision
+	Lease    clientv3.LeaseID
+}
+
+func toCandidate(kv *mvccpb.KeyValue) Candidate {
+	if kv == nil {
+		return Candidate{}
+	}
+	return Candidate{Key: string(kv.Key), Identity: string(kv.Value), Token: uint64(kv.CreateRevision), Lease: clientv3.LeaseID(kv.Lease)}
+}
+
+// Election is one contender for one key. It is wire-compatible with etcd's concurrency.Election and with
+// etcdctl elect: they queue with it, see it lead, and are seen.
+//
+// One Election leads or campaigns at most once at a time. Two Elections of one session for one key count
+// as two contenders although they share a key name: they take turns inside the process.
+type Election struct {
+	s      *Session
+	owned  bool
+	opts   ElectionOptions
+	prefix string
+	office *office
+
+	mu     sync.Mutex
+	busy   bool  // a call is campaigning
+	term   *Term // leading, or resigning until that is definite
+	closed bool
+}
+
+// NewElection makes an election with a session of its own. ctx bounds the grant of its lease only.
+func NewElection(ctx context.Context, cli *clientv3.Client, o ElectionOptions) (*Election, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s, err := NewSession(ctx, cli, SessionOptions{
+		TTL: time.Duration(o.TTL) * time.Second, Grace: o.Grace, Margin: o.Margin, Logger: o.Logger, Clock: o.Clock,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e := s.election(o)
+	e.owned = true
+	return e, nil
+}
+
+// Election makes an election on this session. Its Close leaves the session alone.
+func (s *Session) Election(o ElectionOptions) (*Election, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	return s.election(o), nil
+}
+
+func (s *Session) election(o ElectionOptions) *Election {
+	prefix := prefixOf(o.Key)
+	return &Election{s: s, opts: o, prefix: prefix, office: s.office(prefix)}
+}
+
+func (o ElectionOptions) validate() error {
+	switch {
+	case strings.Trim(o.Key, "/") == "":
+		return fmt.Errorf("%w: key %q: want a name", ErrInvalidOption, o.Key)
+	case o.TTL < 0:
+		return fmt.Errorf("%w: ttl %d: want seconds, at least 1", ErrInvalidOption, o.TTL)
+	case (o.Settle.Open == "") != (o.Settle.Last == ""):
+		return fmt.Errorf("%w: settle: want both keys or none", ErrInvalidOption)
+	}
+	return nil
+}
+
+// Session is the session that the election lives on.
+func (e *Election) Session() *Session { return e.s }
+
+// Campaign blocks until this contender leads, and then returns nil; or until ctx ends, the session is
+// lost, or etcd refuses. On an error no key of the campaign is left. ctx bounds the campaign only, not
+// the term. While the term lasts, Campaign returns nil at once and the identity stays as it was.
+func (e *Election) Campaign(ctx context.Context, identity string) error {
+	_, err := e.CampaignTerm(ctx, identity)
+	return err
+}
+
+// CampaignTerm is Campaign, and returns the term.
+func (e *Election) CampaignTerm(ctx context.Context, identity string) (*Term, error) {
+	if t, err := e.start(); t != nil || err != nil {
+		return t, err
+	}
+	if err := e.office.enter(ctx, e.s); err != nil {
+		e.stop(nil)
+		return nil, fmt.Errorf("campaign for %q: %w", e.opts.Key, err)
+	}
+	c := e.s.candidate(e, cmp.Or(identity, e.opts.Identity))
+	if err := c.campaign(ctx); err != nil {
+		return nil, e.fail(c, err)
+	}
+	return e.lead(ctx, c)
+}
+
+// TryCampaign leads if nobody does and nobody waits, and returns whether it leads. It never queues and
+// leaves nothing behind. Where settling is on and the last holder may not have ended, it settles first,
+// which can take that holder's TTL.
+func (e *Election) TryCampaign(ctx context.Context, identity string) (bool, error) {
+	if t, err := e.start(); t != nil || err != nil {
+		return t != nil, err
+	}
+	if !e.office.tryEnter() {
+		e.stop(nil)
+		return false, nil
+	}
+	c := e.s.candidate(e, cmp.Or(identity, e.opts.Identity))
+	won, err := c.try(ctx)
+	switch {
+	case err != nil:
+		return false, e.fail(c, err)
+	case !won:
+		e.office.exit()
+		e.stop(nil)
+		return false, nil
+	}
+	_, err = e.lead(ctx, c)
+	return err == nil, err
+}
+
+// start marks the election as campaigning, or returns the term that it has.
+func (e *Election) start() (*Term, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.closed:
+		return nil, ErrClosed
+	case e.busy:
+		return nil, ErrAlreadyCampaigning
+	case e.term != nil && e.term.Check() == nil:
+		return e.term, nil
+	case e.term != nil:
+		// The term is over, and its keys are still to be tidied up: Resign does that.
+		return nil, fmt.Errorf("campaign for %q: resign first: %w", e.opts.Key, e.term.Check())
+	}
+	e.busy = true
+	return nil, nil
+}
+
+// stop ends what start began.
+func (e *Election) stop(t *Term) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.busy, e.term = false, t
+}
+
+// fail ends a campaign that did not win. The turn is passed on, unless a key's fate is unknown: then it
+// is kept until that is definite.
+func (e *Election) fail(c *candidate, err error) error {
+	switch {
+	case c.left:
+		e.s.burn(c.key, false, e.office.exit)
+	case errors.Is(err, ErrUndecided):
+		e.s.burn(c.key, true, e.office.exit)
+	default:
+		e.office.exit()
+	}
+	e.stop(nil)
+	return fmt.Errorf("campaign for %q: %w", e.opts.Key, err)
+}
+
+// lead begins the term of a candidate that has won.
+func (e *Election) lead(ctx context.Context, c *candidate) (*Term, error) {
+	t, err := c.begin(ctx)
+	if err != nil {
+		return nil, e.fail(c, err)
+	}
+	e.stop(t)
+	return t, nil
+}
+
+// Term is the current term; nil while this contender does not lead.
+func (e *Election) Term() *Term {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.term == nil || e.term.Check() != nil {
+		return nil
+	}
+	return e.term
+}
+
+// Resign ends the term, deleting its key and closing its record, and returns nil when that is definite,
+// or when there is no term. Call it when the work done under the term is over: a successor may start at
+// once. After a loss it tidies up, which lets a settling successor start, and returns nil if it could.
+//
+// On an error the outcome is unknown: the term is over for this contender, and Resign may be called again.
+// A session with nothing else on it then stops renewing, so that the key lives no longer than its TTL.
+func (e *Election) Resign(ctx context.Context) error { return e.resign(ctx, EndReleased) }
+
+// ResignAs is Resign, recording how the term ended.
+func (e *Election) ResignAs(ctx context.Context, how End) error { return e.resign(ctx, how) }
+
+func (e *Election) resign(ctx context.Context, how End) error {
+	e.mu.Lock()
+	t := e.term
+	e.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	if err := t.end(ctx, how); err != nil {
+		if e.s.idle() {
+			e.s.mute()
+		}
+		return err
+	}
+	e.mu.Lock()
+	mine := e.term == t // a second Resign at the same time has done the same
+	if mine {
+		e.term = nil
+	}
+	e.mu.Unlock()
+	if mine {
+		e.office.exit()
+	}
+	return nil
+}
+
+// idle reports whether nothing is held or queued on the session.
+func (s *Session) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.claims) == 0
+}
+
+// Do campaigns, runs fn while leading, and resigns after fn has returned: the shortest correct use. fn's
+// context ends with ctx and with the term; fn has to return when it does, and Do waits for it. The result
+// is fn's error, or the loss if the term was lost before fn returned.
+func (e *Election) Do(ctx context.Context, identity string, fn func(context.Context, *Term) error) error {
+	t, err := e.CampaignTerm(ctx, identity)
+	if err != nil {
+		return err
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(t.Context(), func() { cancel(context.Cause(t.Context())) })
+	err = fn(inner, t)
+	stop()
+	cancel(nil)
+	lost := t.Check()
+	return errors.Join(lost, err, e.Resign(ctx))
+}
+
+// Close resigns and, where the session is the election's own, closes it. It is idempotent.
+func (e *Election) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	ctx, cancel := e.s.cleanup()
+	defer cancel()
+	err := e.Resign(ctx)
+	if !e.owned {
+		return err
+	}
+	// A revoked lease takes the key with it, so a resignation in doubt is decided by the revoke.
+	if closeErr := e.s.Close(ctx); closeErr != nil {
+		return errors.Join(err, closeErr)
+	}
+	return nil
+}

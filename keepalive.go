@@ -1,0 +1,226 @@
+package coord
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// A verified renewal, step by step, never pipelined:
+//
+//  1. note the clock;
+//  2. renew, and wait for the reply;
+//  3. only then read the own keys, linearizably;
+//  4. accept if a key is there with its create revision and on this lease, and both replies carry the same
+//     raft term. Then, and only then, the deadline counts from step 1.
+//
+// Why not believe the renewal: a leader that was paused for longer than its followers waited, and resumed,
+// acknowledges renewals in its old term that the new leader never hears of. The read needs a quorum, so it
+// cannot be answered by such a leader; equal terms say that no new leader came between the two replies.
+// The reply's header is filled before the renewal takes place, so the read must start after that reply.
+
+// renewals renews every T/10, and again at once after a failure, until the session ends.
+func (s *Session) renewals() {
+	r := renewer{s: s}
+	defer r.abandon()
+	pause := backoff{low: s.bounds.TTL / 200, high: s.bounds.Renew}
+	due := time.NewTimer(s.bounds.Renew)
+	defer due.Stop()
+	for {
+		select {
+		case <-due.C:
+		case <-s.kick:
+		case <-s.ctx.Done():
+			return
+		}
+
+		// One attempt. A failure costs its bound and is followed by the next at once, elsewhere.
+		began := s.clock()
+		if err := r.attempt(); err != nil {
+			s.log.Debug("renewal failed", "lease", fmt.Sprintf("%x", int64(s.lease)), "err", err)
+			if !pause.pause(s.ctx) {
+				return
+			}
+			due.Reset(0)
+			continue
+		}
+		pause.reset()
+		due.Reset(max(0, s.bounds.Renew-(s.clock()-began)))
+	}
+}
+
+// renewer holds the stream that renewals go over. One stream is kept for as long as it answers: opening
+// one costs an authentication where etcd has users.
+type renewer struct {
+	s      *Session
+	stream pb.Lease_LeaseKeepAliveClient
+	cancel context.CancelFunc
+	fails  int
+}
+
+// attempt is one verified renewal, or a plain one while the session has no key.
+func (r *renewer) attempt() error {
+	s := r.s
+	s.mu.Lock()
+	muted, claims, floor := s.muted, s.snapshot(), s.seen.revision
+	s.mu.Unlock()
+	if muted {
+		return nil
+	}
+
+	// Steps 1 and 2.
+	sent := s.clock()
+	ack, err := r.renew()
+	if err != nil {
+		r.fails++
+		r.abandon()
+		return fmt.Errorf("renew: %w", err)
+	}
+	if ack.TTL <= 0 {
+		s.lose(ErrLeaseGone)
+		return ErrLeaseGone
+	}
+
+	// Steps 3 and 4.
+	verified := false
+	if len(claims) > 0 {
+		if verified, err = r.verify(ack, claims, floor); err != nil {
+			r.fails++
+			return fmt.Errorf("verify: %w", err)
+		}
+	}
+	r.fails = 0
+	s.acknowledge(sent, verified)
+	return nil
+}
+
+// bound is the time one request of an attempt may take: T/20, so that a silent member costs little of the
+// silence allowed, but no more than a sound etcd ever needs; doubled after every second failure in a row,
+// so that a slow network is not cut off for ever.
+func (r *renewer) bound() time.Duration {
+	t := min(r.s.bounds.TTL, 40*time.Second)
+	return min(t/20<<min(r.fails/2, 4), t/5)
+}
+
+// renew sends one renewal over the stream and waits for its reply.
+func (r *renewer) renew() (*pb.LeaseKeepAliveResponse, error) {
+	// A stream has no deadline for one reply: the timer cancels the whole stream instead.
+	if r.stream == nil {
+		ctx, cancel := context.WithCancel(r.s.ctx)
+		r.cancel = cancel
+		late := time.AfterFunc(r.bound(), cancel)
+		stream, err := pb.NewLeaseClient(r.s.cli.ActiveConnection()).LeaseKeepAlive(ctx)
+		late.Stop()
+		if err != nil {
+			return nil, err
+		}
+		r.stream = stream
+	}
+	late := time.AfterFunc(r.bound(), r.cancel)
+	defer late.Stop()
+	if err := r.stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(r.s.lease)}); err != nil {
+		return nil, fmt.Errorf("send: %w", err)
+	}
+	ack, err := r.stream.Recv()
+	if err != nil {
+		return nil, err
+	}
+	if ack.ID != int64(r.s.lease) {
+		return nil, fmt.Errorf("reply for lease %x", ack.ID)
+	}
+	return ack, nil
+}
+
+// abandon gives the stream up; the next attempt opens another, on another member where there is one.
+func (r *renewer) abandon() {
+	if r.cancel != nil {
+		r.cancel()
+	}
+	r.stream, r.cancel = nil, nil
+}
+
+// maxOps is how many operations of a Txn are used; etcd's default limit is 128.
+const maxOps = 120
+
+// verify reads the keys of all claims, and what queued ones wait for, after the reply ack. It tells each
+// claim what it saw and reports whether a key proves the lease alive.
+func (r *renewer) verify(ack *pb.LeaseKeepAliveResponse, claims []*claim, floor int64) (bool, error) {
+	proof := false
+	for len(claims) > 0 {
+		// As many claims as fit into one Txn; each has one Get at least, so that a quorum is asked: a Txn
+		// of compares alone is answered without one.
+		var ops []clientv3.Op
+		n := 0
+		for n < len(claims) && len(ops)+2 <= maxOps {
+			ops = append(ops, claims[n].reads()...)
+			n++
+		}
+		ctx, cancel := context.WithTimeout(r.s.ctx, r.bound())
+		got, err := r.s.cli.Txn(ctx).Then(ops...).Commit()
+		cancel()
+		if err != nil {
+			return false, err
+		}
+		if got.Header.RaftTerm != ack.Header.GetRaftTerm() {
+			return false, fmt.Errorf("renewed in raft term %d, read in %d", ack.Header.GetRaftTerm(), got.Header.RaftTerm)
+		}
+		seen, err := r.s.observe(claims[:n], got, floor)
+		if err != nil {
+			return false, err
+		}
+		proof = proof || seen
+		claims = claims[n:]
+	}
+	return proof, nil
+}
+
+// observe hands the replies of one batched read to the claims that asked, and reports whether any own
+// key was there as it should be.
+func (s *Session) observe(claims []*claim, got *clientv3.TxnResponse, floor int64) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.note(got.Header, floor); err != nil {
+		return false, err
+	}
+	proof := false
+	i := 0
+	for _, c := range claims {
+		n := c.read
+		replies := got.Responses[i : i+n]
+		i += n
+		// A claim dropped meanwhile has nothing to lose: its key may be gone because it was released.
+		if _, on := s.claims[c]; on && c.look(replies) {
+			proof = true
+		}
+	}
+	return proof, nil
+}
+
+// acknowledge moves the clock of the session: the last thing a renewal does. A session whose time was
+// over before the reply came is lost all the same (S2).
+func (s *Session) acknowledge(sent time.Duration, verified bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.check() != nil {
+		return
+	}
+	s.plain = max(s.plain, sent)
+	if verified && sent > s.proven {
+		s.proven = sent
+		select {
+		case s.renewed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// renewNow asks for a renewal without waiting for the next one due.
+func (s *Session) renewNow() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,93 @@
+package coord
+
+import (
+	"context"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// office is the exclusion among the elections of one session for one prefix: they would share one key,
+// since the key's name is the lease's. Whoever has the turn may have a key there.
+type office struct {
+	turn chan struct{} // full while somebody has the turn
+}
+
+func (s *Session) office(prefix string) *office {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.offices[prefix]
+	if o == nil {
+		o = &office{turn: make(chan struct{}, 1)}
+		s.offices[prefix] = o
+	}
+	return o
+}
+
+// tryEnter takes the turn if it is free.
+func (o *office) tryEnter() bool {
+	select {
+	case o.turn <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// enter waits for the turn.
+func (o *office) enter(ctx context.Context, s *Session) error {
+	select {
+	case o.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-s.ctx.Done():
+		return context.Cause(s.ctx)
+	}
+}
+
+func (o *office) exit() { <-o.turn }
+
+// burn takes over a key whose fate is unknown, with the office's turn: nobody campaigns for it until it
+// is definite, which may be when the session ends. put says that a put may still land; else a delete may
+// not have. A session with nothing else on it renews no more, so that the TTL bounds it.
+func (s *Session) burn(key string, put bool, settled func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.claims) == 0 {
+		s.muted = true
+	}
+	if s.closed {
+		settled()
+		return
+	}
+	s.wg.Go(func() {
+		defer settled()
+		pause := backoff{low: s.bounds.TTL / 100, high: s.bounds.Renew}
+		for s.ctx.Err() == nil {
+			at, there, err := s.deleteOwn(key)
+			switch {
+			case err != nil:
+				pause.pause(s.ctx)
+			case there || !put:
+				return
+			default:
+				// Until the key lands: then it is no longer absent.
+				awaitEnd(s.ctx, s, key, at+1, func(kv *mvccpb.KeyValue) bool { return kv == nil })
+			}
+		}
+	})
+}
+
+// deleteOwn deletes key if it is on the session's lease, and reports whether it was.
+func (s *Session) deleteOwn(key string) (rev int64, there bool, err error) {
+	try, cancel := s.try(context.Background())
+	defer cancel()
+	got, err := s.cli.Txn(try).
+		If(clientv3.Compare(clientv3.LeaseValue(key), "=", s.lease)).
+		Then(clientv3.OpDelete(key)).Else(clientv3.OpGet(key)).Commit()
+	if err != nil {
+		return 0, false, err
+	}
+	return got.Header.Revision, got.Succeeded, nil
+}
