@@ -305,20 +305,22 @@ func TestResign(t *testing.T) {
 			}
 		})
 	})
-	t.Run("of an earlier term never ends a later one of the same session", func(t *testing.T) {
-		inBubble(t, coordtest.Options{}, func(w *world) {
-			e := w.contender(settled)
-			w.must(e.Campaign(w.Context(), "a"))
-			earlier := e.Term().Keys()
-			w.must(e.Resign(w.Context()))
-			w.must(e.Campaign(w.Context(), "a"))
-			held := w.keys()
-			w.must(earlier.release(w.Context(), e.s.cli, EndReleased, true, time.Second))
-			if w.keys() != held || e.Term() == nil {
-				w.Errorf("keys %s, want %s", w.keys(), held)
-			}
+	for name, o := range map[string]ElectionOptions{"settling": settled, "not settling": {Key: "/e/x"}} {
+		t.Run("of an earlier term never ends a later one of the same session, "+name, func(t *testing.T) {
+			inBubble(t, coordtest.Options{}, func(w *world) {
+				e := w.contender(o)
+				w.must(e.Campaign(w.Context(), "a"))
+				earlier := e.Term().Keys()
+				w.must(e.Resign(w.Context()))
+				w.must(e.Campaign(w.Context(), "a"))
+				held := w.keys()
+				w.must(earlier.release(w.Context(), e.s.cli, EndReleased, true, time.Second))
+				if w.keys() != held || e.Term() == nil {
+					w.Errorf("keys %s, want %s", w.keys(), held)
+				}
+			})
 		})
-	})
+	}
 	t.Run("never frees the successor", func(t *testing.T) {
 		inBubble(t, coordtest.Options{}, func(w *world) {
 			a, b := w.contender(settled), w.contender(settled)
@@ -534,3 +536,44 @@ func TestCloseLeavesNothing(t *testing.T) {
 		}
 	})
 }
+
+func TestAWakeUpIsNotBelieved(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		o := ElectionOptions{Key: "/e/x"}
+		a := w.contender(o)
+		w.must(a.Campaign(w.Context(), "a"))
+		ctx, giveUp := context.WithCancel(w.Context())
+		b := w.campaign(ctx, w.contender(o), "b")
+		c := w.campaign(w.Context(), w.contender(o), "c")
+		giveUp()
+		if err := b.wait().err; !errors.Is(err, context.Canceled) {
+			w.Fatal(err)
+		}
+		if c.finished() {
+			w.Fatal("the predecessor's end was taken for the leader's")
+		}
+		w.must(a.Resign(w.Context()))
+		w.must(c.wait().err)
+	})
+}
+
+func TestADecisionNeedsAQuorum(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		o := ElectionOptions{Key: "/e/x"}
+		a := w.contender(o)
+		w.must(a.Campaign(w.Context(), "a"))
+		b := w.campaign(w.Context(), w.contender(o), "b")
+		// A member without a quorum shows a key's end and answers compares: that is no leadership.
+		w.m.NoQuorum(true)
+		w.m.Delete(a.Session().key("/e/x"))
+		time.Sleep(time.Second)
+		if b.finished() {
+			w.Fatal("won without a quorum")
+		}
+		w.m.NoQuorum(false)
+		w.must(b.wait().err)
+	})
+}
+
+// key is the session's key under an election.
+func (s *Session) key(election string) string { return candidateKey(prefixOf(election), s.lease) }

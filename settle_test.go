@@ -184,6 +184,25 @@ func TestSettlingCountsFromTheFirstSightOfTheKeysEnd(t *testing.T) {
 	})
 }
 
+func TestACandidateThatSawTheEndWhileQueuedCountsFromThere(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		a := w.contender(settled)
+		w.must(a.Campaign(w.Context(), "a"))
+		w.m.Delete("/e/x/" + leaseHex(a.Session()))
+		ctx, giveUp := context.WithCancel(w.Context())
+		b := w.campaign(ctx, w.contender(settled), "b")
+		time.Sleep(time.Second)
+		c := w.campaign(w.Context(), w.contender(settled), "c")
+		time.Sleep(4 * time.Second)
+		giveUp()
+		<-b.done
+		w.must(c.wait().err)
+		if c.at != 11*time.Second {
+			w.Errorf("started at %v, want 10 s after its first look at 1s", c.at)
+		}
+	})
+}
+
 func TestASettlerIsToldWhenItsSessionEnds(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		_, err := w.m.Put("/open/x", "garbage", 0)

@@ -1,0 +1,187 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/etcd/etcdtest"
+	"github.com/go-coord/coord/test/run"
+)
+
+// childRole, as first argument, makes the test binary the child of a wrapper.
+const childRole = "act-as-child"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 3 && os.Args[1] == childRole {
+		os.Exit(child(os.Args[2], os.Args[3]))
+	}
+	if code, ok := etcdtest.Role(); ok {
+		os.Exit(code)
+	}
+	code := m.Run()
+	etcdtest.CloseShared()
+	run.Cleanup()
+	os.Exit(code)
+}
+
+// child writes what it does to path: "start PID TIME REV", "term PID TIME", "overlap PID TIME". The mode says what it does
+// about SIGTERM: "meek" ends, "stubborn" stays, and has a grandchild in a session of its own that does too.
+func child(path, mode string) int {
+	log, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return 3
+	}
+	say := func(what string) {
+		fmt.Fprintf(log, "%s %d %d %s\n", what, os.Getpid(), int64(coord.Now()), os.Getenv("CONCH_REV"))
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return 3
+	}
+	terms := make(chan os.Signal, 1)
+	signal.Notify(terms, syscall.SIGTERM)
+	if mode == "grandchild" {
+		// It inherited the lock as descriptor 3, and so keeps it: the office is taken for as long as it lives.
+		say("grandchild")
+		for range terms {
+		}
+	}
+	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		say("overlap")
+		return 4
+	}
+	if mode == "stubborn" {
+		self, err := os.Executable()
+		if err != nil {
+			return 3
+		}
+		cmd := exec.Command(self, childRole, path, "grandchild")
+		cmd.ExtraFiles = []*os.File{lock}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if cmd.Start() != nil {
+			return 3
+		}
+	}
+	say("start")
+	for range terms {
+		say("term")
+		if mode == "meek" {
+			return 0
+		}
+	}
+	return 0
+}
+
+// office is one name, the children that ran under it, and the etcd that it is in.
+type office struct {
+	t         *testing.T
+	name, log string
+	endpoints []string
+}
+
+func newOffice(t *testing.T, endpoints ...string) *office {
+	return &office{t: t, name: etcdtest.Office(t), log: t.TempDir() + "/log", endpoints: endpoints}
+}
+
+// elect starts a wrapper of a child.
+func (o *office) elect(mode string, flags ...string) *run.Process {
+	o.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	args := append(append([]string{"elect", o.name}, flags...), "--", self, childRole, o.log, mode)
+	return run.Start(o.t, []string{"CONCH_ENDPOINTS=" + strings.Join(o.endpoints, ",")}, args...)
+}
+
+// act is one line of the log.
+type act struct {
+	what string
+	pid  int
+	at   time.Duration
+	rev  uint64
+}
+
+func (o *office) acts() []act {
+	o.t.Helper()
+	raw, _ := os.ReadFile(o.log) // not there: nobody has acted yet
+	var acts []act
+	for line := range strings.Lines(string(raw)) {
+		var a act
+		if _, err := fmt.Sscan(line, &a.what, &a.pid, &a.at, &a.rev); err != nil {
+			var n int64
+			if _, err := fmt.Sscan(line, &a.what, &a.pid, &n, &a.rev); err != nil {
+				continue // a line that is being written
+			}
+			a.at = time.Duration(n)
+		}
+		acts = append(acts, a)
+	}
+	return acts
+}
+
+// await waits for the n-th line that says what, and returns it. It polls: the writers are killed at any moment.
+func (o *office) await(what string, n int) act {
+	o.t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) { // a poll of a file
+		seen := 0
+		for _, a := range o.acts() {
+			if a.what == "overlap" {
+				o.t.Fatalf("two children at once: %v", o.acts())
+			}
+			if a.what == what {
+				if seen++; seen == n {
+					return a
+				}
+			}
+		}
+	}
+	o.t.Fatalf("no %q number %d: %v", what, n, o.acts())
+	return act{}
+}
+
+// done asserts that no two children were alive at once, and that tokens rose.
+func (o *office) done() {
+	o.t.Helper()
+	var last uint64
+	for _, a := range o.acts() {
+		switch {
+		case a.what == "overlap":
+			o.t.Errorf("two children at once: %v", o.acts())
+		case a.what == "start" && a.rev <= last:
+			o.t.Errorf("token %d after %d", a.rev, last)
+		case a.what == "start":
+			last = a.rev
+		}
+	}
+}
+
+// dead waits until a process is no more, and says when that was seen.
+func dead(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return coord.Now() // gone already
+	}
+	defer unix.Close(fd)
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 60_000)
+		switch {
+		case err == unix.EINTR:
+		case n == 1:
+			return coord.Now()
+		default:
+			t.Fatalf("process %s lives on: %v", strconv.Itoa(pid), err)
+		}
+	}
+}
