@@ -47,12 +47,10 @@ $(BIN)/staticcheck: tools/go.mod
 test: build $(BIN)/etcd $(BIN)/etcdctl unit ## run all tests: unit packages, then scripts, processes and clusters
 	CGO_ENABLED=0 $(GO) test -timeout 25m -count=1 -p 1 ./test/...
 
-# The processes that tests start leave their coverage in the same folder as the tests.
 .PHONY: unit
 unit: ## run the tests of the unit packages, and keep their coverage
-	@rm -rf $(COVER) && mkdir -p $(COVER)/data
-	CGO_ENABLED=0 GOCOVERDIR=$(COVER)/data $(GO) test -timeout 10m -cover $(UNIT) -args -test.gocoverdir=$(COVER)/data
-	$(GO) tool covdata textfmt -i=$(COVER)/data -o $(COVER)/unit.out
+	@mkdir -p $(COVER)
+	CGO_ENABLED=0 $(GO) test -timeout 10m -coverprofile=$(COVER)/unit.out $(UNIT)
 
 $(COVER)/unit.out:
 	$(MAKE) unit

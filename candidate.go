@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -41,27 +40,6 @@ type candidate struct {
 	claim *claim
 	open  int64 // mod revision of the own open record; 0: none
 	left  bool  // the own key existed and may still
-}
-
-// Waiting tells what a campaign waits for.
-type Waiting struct {
-	Leader   Candidate     // who leads now; the zero value where nobody does
-	Position int           // place in the queue: 1 is next. 0 while settling
-	Settling time.Duration // for at most how long it settles; 0 while it queues
-	Record   Record        // what it settles
-}
-
-// queueLimit is how many older keys are listed to tell the place in the queue.
-const queueLimit = 100
-
-// view is one look at the queue, from one Txn.
-type view struct {
-	own    *mvccpb.KeyValue
-	older  []*mvccpb.KeyValue // older than the own key, youngest first, at most queueLimit
-	oldest *mvccpb.KeyValue   // of the whole prefix: the leader
-	record *mvccpb.KeyValue
-	rev    int64         // revision of the look
-	at     time.Duration // clock when it arrived
 }
 
 func (s *Session) candidate(e *Election, identity string) *candidate {
@@ -141,45 +119,6 @@ func (c *candidate) putKey() clientv3.Op {
 
 func (c *candidate) putRecord() clientv3.Op {
 	return clientv3.OpPut(c.settler.Open, encodeRecord(c.s, c.n, c.identity))
-}
-
-// looks are the reads of a view. older lists keys only: their leases are not looked at. createdBefore 0
-// lists the youngest keys whatever their age.
-func (c *candidate) looks(createdBefore int64) []clientv3.Op {
-	older := []clientv3.OpOption{
-		clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(queueLimit),
-		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend),
-	}
-	if createdBefore > 0 {
-		older = append(older, clientv3.WithMaxCreateRev(createdBefore-1))
-	}
-	ops := []clientv3.Op{
-		clientv3.OpGet(c.key),
-		clientv3.OpGet(c.prefix, older...),
-		clientv3.OpGet(c.prefix, clientv3.WithFirstCreate()...),
-	}
-	if c.settler.on() {
-		ops = append(ops, clientv3.OpGet(c.settler.Open))
-	}
-	return ops
-}
-
-// parse reads the replies to looks, which are the last of the replies.
-func (c *candidate) parse(got *clientv3.TxnResponse) view {
-	r := got.Responses
-	v := view{rev: got.Header.Revision, at: c.s.clock()}
-	if c.settler.on() {
-		v.record, r = first(r[len(r)-1]), r[:len(r)-1]
-	}
-	n := len(r)
-	v.own, v.oldest = first(r[n-3]), first(r[n-1])
-	for _, kv := range r[n-2].GetResponseRange().GetKvs() {
-		if v.own == nil || kv.CreateRevision < v.own.CreateRevision {
-			v.older = append(v.older, kv)
-		}
-	}
-	c.settler.see(decodeRecord(v.record, c.s.bounds.TTL), v.oldest, c.prefix, v.at)
-	return v
 }
 
 // grab is the first Txn of try: if nobody holds, put the key (and open the record).
@@ -285,23 +224,6 @@ func (c *candidate) judge(v view) (won bool, _ view, err error) {
 // mine reports whether a key of the own name is on the own lease.
 func (c *candidate) mine(kv *mvccpb.KeyValue) bool { return kv.Lease == int64(c.s.lease) }
 
-// checkQueue refuses a queue in which the next key ahead, or the leader, is of a nested election.
-func (c *candidate) checkQueue(v view) error {
-	if len(v.older) > 0 {
-		if err := c.checkNested(v.older[0]); err != nil {
-			return err
-		}
-	}
-	return c.checkNested(v.oldest)
-}
-
-func (c *candidate) checkNested(kv *mvccpb.KeyValue) error {
-	if kv != nil && nested(c.prefix, string(kv.Key)) {
-		return fmt.Errorf("%w: %q", ErrNestedKey, kv.Key)
-	}
-	return nil
-}
-
 // commit sends one Txn, bounded, and checks the reply's history.
 func (c *candidate) commit(ctx context.Context, cmps []clientv3.Cmp, then, orElse []clientv3.Op) (*clientv3.TxnResponse, error) {
 	if err := c.s.Check(); err != nil {
@@ -379,101 +301,6 @@ func (c *candidate) why(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	return err
-}
-
-// await waits until the predecessor's key is gone: as a watch, or a renewal's read, saw it.
-func (c *candidate) await(ctx context.Context, v view) error {
-	ahead := v.older[0]
-	c.tell(Waiting{Leader: toCandidate(v.oldest), Position: len(v.older)})
-	p := newPeek(string(ahead.Key), func(kv *mvccpb.KeyValue) bool {
-		return kv != nil && kv.CreateRevision == ahead.CreateRevision
-	})
-	// The first in the queue also watches the recorded lease run down (R5).
-	ask := c.settler.on() && len(v.older) == 1 && holds(c.settler.rec, v.oldest, c.prefix)
-	return c.until(ctx, p, v.rev, 0, ask)
-}
-
-// settle waits until the recorded hold is over, or its record closed. It returns the mod revision of the
-// record that the next decision may replace, 0 where the record is closed.
-func (c *candidate) settle(ctx context.Context, v view) (expect int64, err error) {
-	left := c.settler.until() - c.s.clock()
-	if left <= 0 {
-		return c.settler.rec.mod, nil
-	}
-	c.tell(Waiting{Settling: left, Record: c.settler.rec})
-	mod := c.settler.rec.mod
-	p := newPeek(c.settler.Open, func(kv *mvccpb.KeyValue) bool { return kv != nil && kv.ModRevision == mod })
-	if err := c.until(ctx, p, v.rev, c.settler.until(), false); err != nil {
-		return 0, err
-	}
-	if c.s.clock() >= c.settler.until() {
-		return mod, nil
-	}
-	return 0, nil
-}
-
-// until waits for the end of p, seen by its own watch from revision rev on or by the renewals; for the
-// moment deadline, where it is not 0; or for the end of ctx or of the claim, which are errors. With ask
-// it also hears how the recorded lease runs down, for the settler.
-func (c *candidate) until(ctx context.Context, p *peek, rev int64, deadline time.Duration, ask bool) error {
-	defer c.claim.await(p)()
-	inner, cancel := context.WithCancel(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		if awaitEnd(inner, c.s, p.key, rev+1, p.still) {
-			p.end()
-		}
-	}()
-	asked := make(chan struct{})
-	go func() {
-		defer close(asked)
-		if ask {
-			c.settler.answer(c.poll(inner))
-		}
-	}()
-	defer func() { cancel(); <-watched; <-asked }()
-
-	var over <-chan time.Time
-	if deadline > 0 {
-		timer := time.NewTimer(deadline - c.s.clock())
-		defer timer.Stop()
-		over = timer.C
-	}
-	select {
-	case <-p.ended:
-		return nil
-	case <-over:
-		return nil
-	case <-c.claim.ctx.Done():
-		return context.Cause(c.claim.ctx)
-	case <-ctx.Done():
-		return c.why(ctx, ctx.Err())
-	}
-}
-
-// poll asks for the recorded lease's remaining time every fifth of its TTL, until ctx ends, and returns
-// the last answer that it got.
-func (c *candidate) poll(ctx context.Context) (last ttlAnswer) {
-	rec := c.settler.rec
-	tick := time.NewTicker(rec.TTL / 5)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return last
-		}
-		if a, err := c.s.askTTL(ctx, rec, candidateKey(c.prefix, rec.Lease)); err == nil {
-			last = a
-		}
-	}
-}
-
-func (c *candidate) tell(w Waiting) {
-	if c.waiting != nil {
-		c.waiting(w)
-	}
 }
 
 // leave ends the attempt: the own key, if there is one, goes, and so does the own record (C2). It returns

@@ -90,7 +90,7 @@ func (w *world) story(try bool) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- play("a") }()
-	time.Sleep(time.Second)
+	time.Sleep(time.Second) // in fake time
 	errB := play("b")
 	errA := <-done
 	w.Logf("a: %v; b: %v", errA, errB)

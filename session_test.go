@@ -252,7 +252,7 @@ func TestRenewalsGoOnThroughTrouble(t *testing.T) {
 func (w *world) moves(n int) {
 	for i := range n {
 		w.m.MoveLeader(i % 3)
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond) // in fake time
 	}
 }
 

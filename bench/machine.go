@@ -1,0 +1,26 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+)
+
+// machine names what the numbers were taken on, with how busy it was.
+func machine() string {
+	model := "unknown processor"
+	cpus, _ := os.ReadFile("/proc/cpuinfo") // it is only to be shown
+	for _, line := range strings.Split(string(cpus), "\n") {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			model = strings.TrimSpace(value)
+			break
+		}
+	}
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	load, _ := os.ReadFile("/proc/loadavg")
+	return fmt.Sprintf("%d x %s, %s %s, %s, load %.14s", runtime.NumCPU(), model,
+		runtime.GOOS, strings.TrimSpace(string(kernel)), runtime.Version(), load)
+}

@@ -1,0 +1,168 @@
+package command
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/cli"
+	"github.com/go-coord/coord/internal/hold"
+)
+
+// electFlags are the flags of "conch elect".
+type electFlags struct {
+	cli.Connection
+	ttl        time.Duration
+	wait       time.Duration
+	waits      bool // --wait was given
+	nonblock   bool
+	killAfter  time.Duration
+	killMargin time.Duration
+	settle     string // auto or off
+	guard      string // auto or off
+	statusFile string
+	noCmd      bool
+	who        bool
+	output     string // table or json
+	json       bool
+}
+
+const electExample = `  conch elect reports -- ./make-reports             wait for the office, run, give it up
+  conch elect reports --nonblock -- ./make-reports  75 if somebody else holds it
+  conch elect reports --wait 30s -- ./make-reports  75 if it is not ours within 30 seconds
+  conch elect reports --who                         who leads, and who waits`
+
+const electLong = `CMD runs only while this process holds OFFICE, and sees CONCH_NAME, CONCH_REV (the fencing token)
+and CONCH_LEASE. If the hold is lost, CMD and everything it started is ended before anybody else's starts.
+
+Exit codes: CMD's own, 128+n if signal n ended it; 64 usage; 69 etcd unreachable, or no guard; 70 hold
+lost; 75 not acquired; 77 permission denied; 126, 127 CMD cannot be executed, or does not exist;
+128+n signal n came while waiting. --who: 0 held, 1 vacant.
+
+Variables, where a flag is not given: CONCH_ENDPOINTS or ETCDCTL_ENDPOINTS, CONCH_DIAL_TIMEOUT or
+ETCDCTL_DIAL_TIMEOUT, CONCH_TTL, CONCH_QUIET.`
+
+// elect is "conch elect".
+func (c *call) elect() *cobra.Command {
+	f := &electFlags{}
+	cmd := &cobra.Command{
+		Use:     "elect OFFICE [flags] -- CMD [ARG...]",
+		Short:   "Run a command while holding an office that one process at a time can hold.",
+		Long:    electLong,
+		Example: electExample,
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			office, argv, err := f.check(cmd, c.env, args)
+			if err != nil {
+				return err
+			}
+			if f.who {
+				c.code, err = c.tellWho(cmd.Context(), f, office)
+				return err
+			}
+			c.code, err = c.run(cmd.Context(), f, office, argv)
+			return err
+		},
+	}
+	f.declare(cmd)
+	return cmd
+}
+
+func (f *electFlags) declare(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.Var(cli.Duration(&f.wait, "a duration, such as 30s; 0 is --nonblock", cli.NotNegative), "wait",
+		"how long to wait for the office (default for as long as it takes)")
+	flags.BoolVar(&f.nonblock, "nonblock", false, "do not wait: 75 if the office is held")
+	cli.AddTTL(flags, &f.ttl)
+	f.killAfter, f.killMargin = coord.DefaultGrace, coord.DefaultMargin
+	flags.Var(cli.Duration(&f.killAfter, "a duration above 0, such as 5s", cli.Positive), "kill-after",
+		"from SIGTERM to SIGKILL; cut short on a loss where the ttl has no room for it")
+	flags.Var(cli.Duration(&f.killMargin, "a duration above 0, such as 500ms", cli.Positive), "kill-margin",
+		"what killing and reaping may take")
+	flags.Var(cli.Choice(&f.settle, "auto", "off"), "settle", "wait out a hold that ended early, or not")
+	flags.Var(cli.Choice(&f.guard, "auto", "off"), "guard", "start the second process that outlives this one, or not")
+	flags.StringVar(&f.statusFile, "status-file", "", "write how it ended to this file, as JSON")
+	flags.BoolVar(&f.noCmd, "no-cmd", false, "do not publish CMD in etcd")
+	flags.BoolVar(&f.who, "who", false, "print who leads and who waits; no CMD")
+	flags.VarP(cli.Choice(&f.output, "table", "json"), "output", "o", "with --who: how to print")
+	flags.BoolVar(&f.json, "json", false, "the same as -o json")
+	f.AddFlags(flags)
+}
+
+// check reads flags, variables and arguments, and accepts all of them or none. It contacts nobody.
+func (f *electFlags) check(cmd *cobra.Command, env cli.Env, args []string) (office string, argv []string, err error) {
+	if err := cli.BindEnv(cmd.Flags(), env); err != nil {
+		return "", nil, err
+	}
+	f.waits = cmd.Flags().Changed("wait")
+	if office, argv, err = split(args, cmd.ArgsLenAtDash()); err != nil {
+		return "", nil, err
+	}
+	if err := hold.ValidName(office); err != nil {
+		return "", nil, err
+	}
+	if f.json {
+		f.output = "json"
+	}
+	if f.who {
+		return office, nil, f.checkQuestion(cmd, argv)
+	}
+	return office, argv, f.checkRun(cmd, argv)
+}
+
+// split takes the arguments apart at "--".
+func split(args []string, dash int) (office string, argv []string, err error) {
+	own := args
+	if dash >= 0 {
+		own, argv = args[:dash], args[dash:]
+	}
+	switch {
+	case len(own) == 0:
+		return "", nil, cli.Usagef("no office given: conch elect OFFICE [flags] -- CMD [ARG...]")
+	case len(own) > 1 && dash < 0:
+		return "", nil, cli.Usagef("-- is missing before the command %s", cli.Quote(own[1]))
+	case len(own) > 1:
+		return "", nil, cli.Usagef("one office is accepted, got %s too", cli.Quote(own[1]))
+	}
+	return own[0], argv, nil
+}
+
+// actFlags make no sense in a question.
+var actFlags = []string{"wait", "nonblock", "ttl", "kill-after", "kill-margin", "settle", "guard", "status-file", "no-cmd"}
+
+func (f *electFlags) checkQuestion(cmd *cobra.Command, argv []string) error {
+	if len(argv) > 0 {
+		return cli.Usagef("--who runs no command, got %s", cli.Quote(argv[0]))
+	}
+	for _, name := range actFlags {
+		if cmd.Flags().Changed(name) {
+			return cli.Usagef("--who cannot be combined with --%s", name)
+		}
+	}
+	return nil
+}
+
+func (f *electFlags) checkRun(cmd *cobra.Command, argv []string) error {
+	flags := cmd.Flags()
+	switch {
+	case f.waits && f.nonblock:
+		return cli.Usagef("--wait %v: cannot be combined with --nonblock, which waits for nothing", f.wait)
+	case flags.Changed("output") || f.json:
+		return cli.Usagef("-o and --json go with --who only")
+	case len(argv) == 0 && flags.ArgsLenAtDash() < 0:
+		return cli.Usagef("no command given: -- CMD [ARG...] is missing")
+	case len(argv) == 0:
+		return cli.Usagef("no command given after --")
+	case flags.Changed("status-file") && f.statusFile == "":
+		return cli.Usagef(`--status-file "": want the path of a file`)
+	}
+	if _, err := coord.NewBounds(f.ttl, f.killMargin, f.killAfter); err != nil {
+		return cli.Usagef("--kill-margin %v: want less than %v with --ttl %v", f.killMargin, f.ttl*55/100, f.ttl)
+	}
+	if f.waits && f.wait == 0 {
+		f.nonblock = true
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package command
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/hold"
+)
+
+// progressEvery is the least time between two lines about the place in the queue.
+const progressEvery = 10 * time.Second
+
+// progress tells what a campaign waits for: at once, then when that has changed, but not too often. A change
+// that comes too early is told when the time is over, as it is then.
+type progress struct {
+	log   *slog.Logger
+	name  string
+	began time.Time
+
+	mu    sync.Mutex
+	said  time.Time // of the last line; zero: none yet
+	last  coord.Waiting
+	later *time.Timer // pending line; nil: none
+	over  bool
+}
+
+// waiting takes in a change. It is called by the campaigning goroutine and does not block.
+func (p *progress) waiting(w coord.Waiting) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.Settling > 0 {
+		p.cancel()
+		holder, _ := hold.DecodeHolder([]byte(w.Record.Holder))
+		p.log.Info("settling", "name", p.name, "at_most", w.Settling.Round(time.Millisecond), "holder", holder.String(),
+			"reason", "the last hold did not say that its child is gone")
+		return
+	}
+	p.last = w
+	if left := progressEvery - time.Since(p.said); !p.said.IsZero() && left > 0 {
+		if p.later == nil {
+			p.later = time.AfterFunc(left, p.due)
+		}
+		return
+	}
+	p.say()
+}
+
+// due tells what was held back.
+func (p *progress) due() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.later != nil && !p.over {
+		p.later = nil
+		p.say()
+	}
+}
+
+func (p *progress) say() {
+	p.said = time.Now()
+	holder, _ := hold.DecodeHolder([]byte(p.last.Leader.Identity))
+	p.log.Info("waiting", "name", p.name, "position", p.last.Position, "holder", holder.String(),
+		"rev", p.last.Leader.Token, "dur", time.Since(p.began).Round(time.Millisecond))
+}
+
+func (p *progress) cancel() {
+	if p.later != nil {
+		p.later.Stop()
+		p.later = nil
+	}
+}
+
+// stop ends it: nothing is told any more.
+func (p *progress) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	p.cancel()
+}

@@ -1,0 +1,66 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/cli"
+	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/hold/guard"
+)
+
+// Role plays the part of the guard, or of the release program, where this process was started as one. It is
+// called before anything else: played is false for a process that a user started.
+func Role(args []string) (code int, played bool) {
+	if guard.IsRole(args) {
+		return guard.Main(), true
+	}
+	release, closing := guard.IsRelease(args)
+	if !release {
+		return 0, false
+	}
+	if err := releaseFor(os.NewFile(guard.SettingsFD, "settings"), os.Stdin, closing); err != nil {
+		fmt.Fprintf(os.Stderr, "conch: %s\n", cli.OneLine(err))
+		return hold.CodeUnreachable, true
+	}
+	return hold.CodeOK, true
+}
+
+// releaseWithin bounds a release; the guard's own bound is a second more.
+const releaseWithin = 9 * time.Second
+
+// settingsLimit is far more than settings have.
+const settingsLimit = 1 << 20
+
+// releaseFor ends the hold that the testament describes, whose wrapper is dead and whose child is gone.
+// closing closes the open record only: the wrapper is frozen, and its key runs out by itself.
+func releaseFor(settings io.ReaderAt, testament io.Reader, closing bool) error {
+	raw, err := io.ReadAll(io.NewSectionReader(settings, 0, settingsLimit))
+	if err != nil {
+		return fmt.Errorf("read settings: %w", err)
+	}
+	s, err := cli.DecodeSettings(raw)
+	if err != nil {
+		return err
+	}
+	var keys coord.TermKeys
+	if err := json.NewDecoder(testament).Decode(&keys); err != nil {
+		return fmt.Errorf("read testament: %w", err)
+	}
+	client, err := s.Client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), releaseWithin)
+	defer cancel()
+	if closing {
+		return keys.CloseRecord(ctx, client, coord.End(hold.EndLost))
+	}
+	return keys.Release(ctx, client, coord.End(hold.EndOrphaned))
+}

@@ -1,0 +1,145 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/cli"
+	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/hold/guard"
+	"github.com/go-coord/coord/internal/hold/supervise"
+)
+
+// run runs argv while the office is held and returns the exit code.
+func (c *call) run(ctx context.Context, f *electFlags, name string, argv []string) (int, error) {
+	// A typo never takes an office: the command is looked for before anything else.
+	path, _ := c.env.Lookup("PATH")
+	file, err := hold.Resolve(argv[0], path, "")
+	if err != nil {
+		c.writeStatus(f, hold.Status{Outcome: hold.ResultNotStarted, Code: hold.ExitCode(err), Reason: err.Error()})
+		return 0, err
+	}
+	signals, stop := c.env.Signals()
+	defer stop()
+
+	// The connection is being made while the guard is started, and the guard comes up while the lease is
+	// granted: nobody waits for either.
+	client, err := f.Client()
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", hold.ErrUnreachable, err)
+	}
+	g, err := startGuard(f)
+	if err != nil {
+		_ = client.Close()
+		return 0, fmt.Errorf("%w: %w", hold.ErrNoGuard, err)
+	}
+
+	log := cli.NewLogger(c.env.Stderr, f.Quiet)
+	if f.settle == "off" {
+		log.Warn("settling is off: if a hold of this office ended early, its child may still run beside this one", "name", name)
+	}
+	o := &office{settings: f.Settings, client: client, name: name, nonblock: f.nonblock, log: log}
+	o.progress = &progress{log: log, name: name, began: c.began}
+	o.identity = identity(f, c.began, argv)
+	o.options = f.election(name, o.progress)
+	if f.waits && !f.nonblock {
+		o.until = c.began.Add(f.wait)
+	}
+
+	out := supervise.Run(ctx, supervise.Config{
+		Kind: hold.KindElect, Name: name,
+		Path: file, Argv: argv, Env: c.env.ChildEnviron(),
+		KillAfter: f.killAfter, Margin: f.killMargin,
+		Foreground: true,
+		NowFunc:    coord.Now,
+		Logger:     log,
+	}, o, secondProcess{g}, signals)
+
+	// The guard leaves while the lease is revoked.
+	farewell := make(chan error, 1)
+	go func() { farewell <- g.Close() }()
+	o.close(out.Released || out.Status.Rev == 0)
+	<-farewell // a guard that had to be killed has nothing left to guard
+
+	c.writeStatus(f, out.Status)
+	return out.Status.Code, c.failure(out)
+}
+
+// failure says why nothing was started. What happened to a child is in the log already, and who sent a signal
+// knows of it.
+func (c *call) failure(out supervise.Outcome) error {
+	if out.Started {
+		return nil
+	}
+	switch out.Status.Outcome {
+	case hold.ResultNotAcquired, hold.ResultUnreachable, hold.ResultNotStarted:
+		return out.Err
+	}
+	return nil
+}
+
+// startGuard starts the guard, or what stands in for it where none is wanted.
+func startGuard(f *electFlags) (*guard.Client, error) {
+	if f.guard == "off" {
+		return guard.InProcess(guard.Options{})
+	}
+	o := guard.Options{Settings: f.Encode()}
+	if self, err := os.Executable(); err == nil {
+		o.Path = guard.Locate(self)
+	}
+	// The release program is this very file, whatever stands at its path by the time it is needed.
+	release, err := os.Open("/proc/self/exe")
+	if err == nil {
+		o.Release = release
+		defer release.Close()
+	}
+	return guard.Start(o)
+}
+
+// election are the options of one attempt.
+func (f *electFlags) election(name string, p *progress) coord.ElectionOptions {
+	o := coord.ElectionOptions{
+		Key: hold.ElectPrefix(name), TTL: int(f.ttl / time.Second),
+		Grace: f.killAfter, Margin: f.killMargin,
+		Waiting: p.waiting,
+	}
+	if f.settle != "off" {
+		open, last := hold.OfficeKeys(name)
+		o.Settle = coord.SettleOptions{Open: open.String(), Last: last.String()}
+	}
+	return o
+}
+
+// identity is the value of our key: who we are, for people.
+func identity(f *electFlags, began time.Time, argv []string) string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "unknown"
+	}
+	if f.noCmd {
+		argv = nil
+	}
+	return hold.NewHolder(host, os.Getpid(), began, argv).Encode()
+}
+
+// writeStatus writes the status file, where one is wanted.
+func (c *call) writeStatus(f *electFlags, s hold.Status) {
+	if f.statusFile == "" {
+		return
+	}
+	if err := hold.WriteStatus(f.statusFile, s); err != nil {
+		cli.NewLogger(c.env.Stderr, f.Quiet).Warn("no status file", "reason", err.Error())
+	}
+}
+
+// secondProcess is a guard as the supervisor wants it.
+type secondProcess struct{ *guard.Client }
+
+// Kill ends the guard. Whether it ended is what Sweep finds out.
+func (s secondProcess) Kill() error {
+	s.Client.Kill()
+	return nil
+}

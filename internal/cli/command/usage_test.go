@@ -1,0 +1,196 @@
+package command
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-coord/coord/internal/hold"
+)
+
+// trap is an endpoint that nobody may contact.
+func trap(t *testing.T) (endpoint string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+			t.Error("etcd was contacted")
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-done })
+	return l.Addr().String()
+}
+
+func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 201)
+	tests := []struct {
+		name string
+		args []string
+		want []string // in the one line
+	}{
+		{"nothing", nil, []string{"no command", "--help"}},
+		{"unknown command", []string{"sema", "x", "--", "true"}, []string{`"sema"`, "--help"}},
+		{"nearly a command", []string{"elct", "x"}, []string{`"elct"`, "did you mean elect?"}},
+		{"flag before the command", []string{"--quiet", "elect", "x", "--", "true"}, []string{"--quiet"}},
+		{"unknown flag", []string{"elect", "x", "--blah", "--", "true"}, []string{"--blah"}},
+		{"nearly a flag", []string{"elect", "x", "--nonblok", "--", "true"}, []string{"--nonblok", "did you mean --nonblock?"}},
+		{"short flag", []string{"elect", "x", "-n", "--", "true"}, []string{"-n"}},
+		{"ttl 0", []string{"elect", "x", "--ttl", "0", "--", "true"}, []string{"--ttl", `"0"`, "whole seconds"}},
+		{"ttl negative", []string{"elect", "x", "--ttl", "-1s", "--", "true"}, []string{"--ttl", `"-1s"`}},
+		{"ttl half a second", []string{"elect", "x", "--ttl=500ms", "--", "true"}, []string{"--ttl", `"500ms"`}},
+		{"ttl and a half", []string{"elect", "x", "--ttl=1500ms", "--", "true"}, []string{"--ttl", `"1500ms"`}},
+		{"ttl without unit", []string{"elect", "x", "--ttl=10", "--", "true"}, []string{"--ttl", `"10"`}},
+		{"ttl with exponent", []string{"elect", "x", "--ttl=1e9h", "--", "true"}, []string{"--ttl", `"1e9h"`}},
+		{"ttl of years", []string{"elect", "x", "--ttl=99999h", "--", "true"}, []string{"--ttl", "24h"}},
+		{"ttl without value", []string{"elect", "x", "--ttl"}, []string{"--ttl", "missing"}},
+		{"kill-after negative", []string{"elect", "x", "--kill-after", "-1s", "--", "true"}, []string{"--kill-after", `"-1s"`, "above 0"}},
+		{"kill-after 0", []string{"elect", "x", "--kill-after", "0", "--", "true"}, []string{"--kill-after", `"0"`}},
+		{"kill-after not a number", []string{"elect", "x", "--kill-after", "NaN", "--", "true"}, []string{"--kill-after", `"NaN"`}},
+		{"kill-margin 0", []string{"elect", "x", "--kill-margin", "0s", "--", "true"}, []string{"--kill-margin", `"0s"`}},
+		{"kill-margin beyond the ttl", []string{"elect", "x", "--kill-margin", "6s", "--", "true"}, []string{"--kill-margin", "6s", "less than 5.5s", "10s"}},
+		{"wait with nonblock", []string{"elect", "x", "--wait", "1s", "--nonblock", "--", "true"}, []string{"--wait", "1s", "--nonblock"}},
+		{"wait negative", []string{"elect", "x", "--wait", "-1s", "--", "true"}, []string{"--wait", `"-1s"`}},
+		{"settle maybe", []string{"elect", "x", "--settle", "maybe", "--", "true"}, []string{"--settle", `"maybe"`, "auto or off"}},
+		{"guard on", []string{"elect", "x", "--guard=on", "--", "true"}, []string{"--guard", `"on"`, "auto or off"}},
+		{"endpoints empty", []string{"elect", "x", "--endpoints", "", "--", "true"}, []string{"--endpoints", `""`}},
+		{"endpoints with a comma too many", []string{"elect", "x", "--endpoints", "a:1,", "--", "true"}, []string{"--endpoints", "empty"}},
+		{"status file without name", []string{"elect", "x", "--status-file", "", "--", "true"}, []string{"--status-file"}},
+		{"no office", []string{"elect"}, []string{"no office"}},
+		{"no office but a command", []string{"elect", "--", "true"}, []string{"no office"}},
+		{"empty office", []string{"elect", "", "--", "true"}, []string{"name is empty"}},
+		{"office with a slash", []string{"elect", "a/b", "--", "true"}, []string{`"a/b"`}},
+		{"office of dots", []string{"elect", "..", "--", "true"}, []string{`".."`}},
+		{"office with a line end", []string{"elect", "a\nb", "--", "true"}, []string{`"a\nb"`}},
+		{"office with an escape sequence", []string{"elect", "a\x1b[31m", "--", "true"}, []string{`a\x1b[31m`}},
+		{"office too long", []string{"elect", long, "--", "true"}, []string{"201 bytes"}},
+		{"two offices", []string{"elect", "a", "b", "--", "true"}, []string{`"b"`}},
+		{"no command", []string{"elect", "x"}, []string{"no command"}},
+		{"no command after --", []string{"elect", "x", "--"}, []string{"no command"}},
+		{"no --", []string{"elect", "x", "ls"}, []string{"--", `"ls"`}},
+		{"no -- and a flag", []string{"elect", "x", "ls", "-n"}, []string{"-n", "--"}},
+		{"who with a command", []string{"elect", "x", "--who", "--", "true"}, []string{"--who", `"true"`}},
+		{"who with nonblock", []string{"elect", "x", "--who", "--nonblock"}, []string{"--who", "--nonblock"}},
+		{"who in an unknown format", []string{"elect", "x", "--who", "-o", "xml"}, []string{"output", `"xml"`, "table or json"}},
+		{"json without who", []string{"elect", "x", "--json", "--", "true"}, []string{"--json", "--who"}},
+		{"version of what", []string{"version", "etcd"}, []string{`"etcd"`}},
+	}
+	endpoint := trap(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newShell("CONCH_ENDPOINTS=" + endpoint)
+			if code := s.conch(tt.args...); code != hold.CodeUsage {
+				t.Errorf("code %d, want 64", code)
+			}
+			line := s.stderr.String()
+			if strings.Count(line, "\n") != 1 || !strings.HasPrefix(line, "conch: usage: ") || strings.Contains(line, "\x1b") {
+				t.Errorf("got %q, want one safe line", line)
+			}
+			contains(t, line, tt.want...)
+			if s.stdout.String() != "" {
+				t.Errorf("stdout has %q", s.stdout.String())
+			}
+		})
+	}
+}
+
+func TestBadVariablesAreUsageErrorsToo(t *testing.T) {
+	t.Parallel()
+	for _, variable := range []string{"CONCH_TTL=1500ms", "CONCH_ENDPOINTS=nowhere", "CONCH_DIAL_TIMEOUT=-1s", "CONCH_QUIET=x"} {
+		s := newShell(variable)
+		if code := s.conch("elect", "x", "--", "true"); code != hold.CodeUsage {
+			t.Errorf("%s: code %d, want 64", variable, code)
+		}
+		name, value, _ := strings.Cut(variable, "=")
+		contains(t, s.stderr.String(), name, value)
+	}
+}
+
+func TestFlagsThatActHaveNoVariable(t *testing.T) {
+	t.Parallel()
+	// Each of these would be refused if it were read.
+	s := newShell("CONCH_WAIT=x", "CONCH_NONBLOCK=x", "CONCH_STATUS_FILE=", "CONCH_SETTLE=x", "CONCH_GUARD=x", "CONCH_KILL_AFTER=x")
+	if code := s.conch("elect", "x", "--", "no-such-command"); code != hold.CodeNotFound {
+		t.Errorf("code %d, stderr %q", code, s.stderr.String())
+	}
+}
+
+func TestACommandThatCannotRunNeverTakesAnOffice(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	endpoint := trap(t)
+	for name, tt := range map[string]struct {
+		command string
+		code    int
+	}{
+		"not in PATH":           {"no-such-command", hold.CodeNotFound},
+		"no such file":          {"/nonexistent/x", hold.CodeNotFound},
+		"empty":                 {"", hold.CodeNotFound},
+		"folder":                {dir, hold.CodeNotExecutable},
+		"no permission":         {write("plain", "#!/bin/sh\n", 0o644), hold.CodeNotExecutable},
+		"interpreter not there": {write("bad", "#!/nonexistent\n", 0o755), hold.CodeNotFound},
+		"neither":               {write("text", "echo\n", 0o755), hold.CodeNotExecutable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell("CONCH_ENDPOINTS=" + endpoint)
+			status := filepath.Join(t.TempDir(), "status")
+			if code := s.conch("elect", "x", "--status-file", status, "--", tt.command); code != tt.code {
+				t.Errorf("code %d, want %d", code, tt.code)
+			}
+			if strings.Count(s.stderr.String(), "\n") != 1 {
+				t.Errorf("got %q, want one line", s.stderr.String())
+			}
+			raw, err := os.ReadFile(status)
+			if err != nil {
+				t.Fatal(err)
+			}
+			contains(t, string(raw), `"outcome":"not-started"`, `"rev":0`)
+		})
+	}
+}
+
+func TestHelpShowsExamplesFirst(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"--help"}, {"-h"}, {"elect", "-h"}, {"help", "elect"}, {"elect", "x", "--help"}, {"version", "--help"}} {
+		s := newShell()
+		if code := s.conch(args...); code != 0 || s.stderr.String() != "" {
+			t.Errorf("%q: code %d, stderr %q", args, code, s.stderr.String())
+		}
+		out := s.stdout.String()
+		contains(t, out, "Usage: conch", "--help")
+		if example := strings.Index(out, "conch elect reports"); example > strings.Index(out, "Usage:") {
+			t.Errorf("%q: the example comes after the usage", args)
+		}
+	}
+	s := newShell()
+	s.conch("elect", "--help")
+	contains(t, s.stdout.String(), "conch elect OFFICE [flags] -- CMD", "--kill-after", "(default 5s)", "CONCH_TTL", "127")
+}
+
+func TestVersionSaysWhatWasBuilt(t *testing.T) {
+	t.Parallel()
+	s := newShell()
+	if code := s.conch("version"); code != 0 {
+		t.Errorf("code %d", code)
+	}
+	contains(t, s.stdout.String(), "conch dev", "commit", "go1.", "etcd client 3.")
+}

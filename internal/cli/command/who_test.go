@@ -1,0 +1,141 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/go-coord/coord/internal/cli"
+	"github.com/go-coord/coord/internal/etcd/etcdtest"
+	"github.com/go-coord/coord/internal/hold"
+)
+
+// put puts a candidate's key as a client does that knows nothing of us, and gives the lease in hex.
+func put(t *testing.T, cli *clientv3.Client, office, value string) (lease string) {
+	t.Helper()
+	granted, err := cli.Grant(t.Context(), 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := hold.ElectKey(office, int64(granted.ID)).String()
+	if _, err := cli.Put(t.Context(), key, value, clientv3.WithLease(granted.ID)); err != nil {
+		t.Fatal(err)
+	}
+	return hold.FormatLease(int64(granted.ID))
+}
+
+func TestWhoTellsTheLeaderAndTheQueue(t *testing.T) {
+	t.Parallel()
+	office := etcdtest.Office(t)
+	cli := etcdtest.Shared(t).Client(t)
+	el := lead(t, office, hold.Holder{Host: "node2", PID: 42, Cmd: "job\x1b[2J --fast"}.Encode())
+	foreign := put(t, cli, office, "a foreign client\n\x1b")
+
+	s := at(t)
+	if code := s.conch("elect", office, "--who"); code != 0 || s.stderr.String() != "" {
+		t.Errorf("code %d, stderr %q", code, s.stderr.String())
+	}
+	lines := strings.Split(strings.TrimSpace(s.stdout.String()), "\n")
+	if len(lines) != 3 || strings.Contains(s.stdout.String(), "\x1b") {
+		t.Fatalf("got %q", s.stdout.String())
+	}
+	contains(t, lines[0], "STATE", "HOST", "TTL LEFT")
+	contains(t, lines[1], "held", "node2", "42", hold.FormatLease(int64(el.Session().Lease())), `job\x1b[2J --fast`)
+	contains(t, lines[2], "waiting", foreign, `a foreign client\n\x1b`)
+
+	for _, flag := range []string{"--json", "-ojson", "--output=json"} {
+		s := at(t)
+		if code := s.conch("elect", office, "--who", flag); code != 0 {
+			t.Errorf("code %d, stderr %q", code, s.stderr.String())
+		}
+		lines := strings.Split(strings.TrimSpace(s.stdout.String()), "\n")
+		if len(lines) != 2 {
+			t.Fatalf("got %q, want one object a line", s.stdout.String())
+		}
+		var first, second map[string]any
+		if err := errors.Join(json.Unmarshal([]byte(lines[0]), &first), json.Unmarshal([]byte(lines[1]), &second)); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]any{
+			"kind": "elect", "name": office, "max": nil, "slot": nil, "state": "held", "host": "node2", "pid": 42.0,
+			"cmd": "job\x1b[2J --fast", "rev": float64(el.Term().Token()), "position": 0.0,
+		} {
+			if got, there := first[name]; !there || got != want {
+				t.Errorf("%s is %v, want %v", name, got, want)
+			}
+		}
+		if left := first["ttl_left_ms"].(float64); left <= 0 || left > 60000 {
+			t.Errorf("ttl_left_ms is %v", left)
+		}
+		if second["state"] != "waiting" || second["position"] != 1.0 || second["lease"] != foreign || second["host"] != "" {
+			t.Errorf("got %v", second)
+		}
+	}
+}
+
+func TestWhoTellsAVacancyAndHowTheLastHoldEnded(t *testing.T) {
+	t.Parallel()
+	office := etcdtest.Office(t)
+	s := at(t)
+	if code := s.conch("elect", office, "--who"); code != hold.CodeNo || s.stdout.String() != office+" is vacant\n" {
+		t.Errorf("code %d, %q", code, s.stdout.String())
+	}
+	el := lead(t, office, hold.Holder{Host: "node2", PID: 42}.Encode())
+	if err := el.Resign(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s = at(t)
+	if code := s.conch("elect", office, "--who"); code != hold.CodeNo {
+		t.Errorf("code %d", code)
+	}
+	contains(t, s.stdout.String(), office+" is vacant; last held by node2 pid 42, token", "released 20")
+	s = at(t)
+	if code := s.conch("elect", office, "--who", "--json"); code != hold.CodeNo || s.stdout.String() != "" || s.stderr.String() != "" {
+		t.Errorf("code %d, %q, %q", code, s.stdout.String(), s.stderr.String())
+	}
+}
+
+func TestWhoTellsASettlerFromAHolder(t *testing.T) {
+	t.Parallel()
+	office := etcdtest.Office(t)
+	cli := etcdtest.Shared(t).Client(t)
+	lease := put(t, cli, office, hold.Holder{Host: "node3", PID: 1}.Encode())
+	for record, settling := range map[string]bool{`{"lease":"` + lease + `"}`: false, `{"lease":"50"}`: true, `broken`: true} {
+		if _, err := cli.Put(t.Context(), settle(office).Open, record); err != nil {
+			t.Fatal(err)
+		}
+		s := at(t)
+		if code := s.conch("elect", office, "--who"); code != 0 || strings.Contains(s.stdout.String(), "settling") != settling {
+			t.Errorf("record %s: code %d, %q", record, code, s.stdout.String())
+		}
+	}
+}
+
+// broken is a stdout that nobody reads.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestAnAnswerThatCannotBePrintedIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	s := at(t)
+	env := cli.Env{Name: "conch", Args: []string{"elect", "x", "--who"}, Environ: s.environ, Stdout: broken{}, Stderr: &s.stderr}
+	if code := Main(t.Context(), env); code == 0 {
+		t.Error("code 0 although nothing was printed")
+	}
+	contains(t, s.stderr.String(), "broken pipe")
+}
+
+func TestWhoSeesNoOtherOffice(t *testing.T) {
+	t.Parallel()
+	office := etcdtest.Office(t)
+	cli := etcdtest.Shared(t).Client(t)
+	put(t, cli, office+"b", "x")
+	s := at(t)
+	if code := s.conch("elect", office, "--who"); code != hold.CodeNo {
+		t.Errorf("code %d, %q", code, s.stdout.String())
+	}
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/go-coord/coord"
+)
+
+// Connection are the flags that every command which speaks to etcd has.
+type Connection struct {
+	Settings
+	Quiet bool
+}
+
+// AddFlags declares the flags of a connection.
+func (c *Connection) AddFlags(flags *pflag.FlagSet) {
+	c.Endpoints = []string{"localhost:2379"}
+	c.DialTimeout = 5 * time.Second
+	flags.Var(endpointList{&c.Endpoints}, "endpoints", "where etcd is: host:port, http(s)://host:port, joined by commas")
+	flags.Var(Duration(&c.DialTimeout, "a duration above 0, such as 5s", Positive), "dial-timeout",
+		"how long to look for an endpoint that answers, in total")
+	flags.BoolVar(&c.Quiet, "quiet", false, "say nothing but warnings and errors")
+	fromEnv(flags, "endpoints", "CONCH_ENDPOINTS", "ETCDCTL_ENDPOINTS")
+	fromEnv(flags, "dial-timeout", "CONCH_DIAL_TIMEOUT", "ETCDCTL_DIAL_TIMEOUT")
+	fromEnv(flags, "quiet", "CONCH_QUIET")
+}
+
+// AddTTL declares --ttl, for commands that hold something.
+func AddTTL(flags *pflag.FlagSet, to *time.Duration) {
+	*to = coord.DefaultTTL
+	flags.Var(Duration(to, "whole seconds from 1s to 24h, such as 10s", leaseTime), "ttl",
+		"lease time: how long a dead host blocks its successor")
+	fromEnv(flags, "ttl", "CONCH_TTL")
+}
+
+// envNote marks a flag with the variables that stand in for it, the first that is set counts.
+const envNote = "conch_env"
+
+func fromEnv(flags *pflag.FlagSet, name string, variables ...string) {
+	_ = flags.SetAnnotation(name, envNote, variables) // fails for a flag that does not exist only
+}
+
+// BindEnv gives every flag that was not set on the command line the value of its first variable that is.
+func BindEnv(flags *pflag.FlagSet, env Env) error {
+	var bad error
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed || bad != nil {
+			return
+		}
+		for _, variable := range f.Annotations[envNote] {
+			value, ok := env.Lookup(variable)
+			if !ok {
+				continue
+			}
+			if err := f.Value.Set(value); err != nil {
+				bad = badValue(variable, f, value, err)
+			}
+			return
+		}
+	})
+	return bad
+}

@@ -1,0 +1,137 @@
+package dev
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-coord/coord/internal/cli"
+	"github.com/go-coord/coord/internal/etcd/embed"
+	"github.com/go-coord/coord/internal/hold"
+)
+
+// How long an endpoint may take to answer before it counts as dead, and a member to start.
+const (
+	probeTime = time.Second
+	startTime = 30 * time.Second
+)
+
+// Dev is conch-dev.
+type Dev struct {
+	// Run is conch: any of its commands.
+	Run func(ctx context.Context, env cli.Env) int
+	// Self is the program to start as the shared member: one that calls embed.Role first.
+	Self string
+	// Grace is how long the shared member stays without clients. Default: see embed.Shared.
+	Grace time.Duration
+}
+
+// Main serves when there are no arguments or "serve", and else runs a conch command, on the shared member
+// where nothing answers. It returns the exit code.
+func (d Dev) Main(ctx context.Context, env cli.Env) int {
+	switch {
+	case len(env.Args) == 0:
+		return d.serve(ctx, env, true)
+	case env.Args[0] == "serve":
+		if len(env.Args) > 1 {
+			return cli.Fail(env, cli.Usagef("serve takes no arguments, got %s", cli.Quote(env.Args[1])))
+		}
+		return d.serve(ctx, env, false)
+	}
+
+	// What needs no member.
+	line := parse(env.Args)
+	want := line.endpoints(env)
+	if line.offline() || line.certain(env) {
+		return d.Run(ctx, env)
+	}
+	probe, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	if embed.Answers(probe, strings.Split(want, ",")) {
+		return d.Run(ctx, env)
+	}
+
+	// What does.
+	shared, err := d.shared(env)
+	if err != nil {
+		return cli.Fail(env, err)
+	}
+	start, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	endpoint, started, err := shared.Ensure(start)
+	if err != nil {
+		return cli.Fail(env, err)
+	}
+	line.announce(env, want, endpoint, started)
+	return d.Run(ctx, line.at(env, endpoint))
+}
+
+func (d Dev) shared(env cli.Env) (embed.Shared, error) {
+	dir, err := embed.DefaultDir(func(name string) string {
+		v, _ := env.Lookup(name)
+		return v
+	})
+	return embed.Shared{Dir: dir, Self: d.Self, Grace: d.Grace}, err
+}
+
+// serve runs the shared member, or keeps it alive, until it is told to end.
+func (d Dev) serve(ctx context.Context, env cli.Env, hints bool) int {
+	shared, err := d.shared(env)
+	if err != nil {
+		return cli.Fail(env, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	signals, stop := env.Signals()
+	defer stop()
+	done := make(chan error, 1)
+	go func() {
+		done <- shared.Serve(ctx, func(endpoint string, ours bool) {
+			where := "served here until Ctrl-C"
+			if !ours {
+				where = "runs already; kept alive until Ctrl-C"
+			}
+			fmt.Fprintf(env.Stdout, "etcd member at %s: %s\n", endpoint, where)
+			if hints {
+				fmt.Fprintf(env.Stdout, tries, endpoint)
+				hints = false
+			}
+		})
+	}()
+	for {
+		select {
+		case s := <-signals:
+			if ends(s) {
+				cancel()
+			}
+		case err := <-done:
+			if err != nil {
+				return cli.Fail(env, err)
+			}
+			return hold.CodeOK
+		}
+	}
+}
+
+// tries is what somebody who sees this for the first time can do next.
+const tries = `
+Try in other shells:
+  conch-dev elect hello -- sh -c 'echo "I lead with token $CONCH_REV"; sleep 30'
+  conch-dev elect hello -- echo "now I do"      # waits for the first to end
+  conch-dev elect hello --who
+
+For conch and etcdctl:
+  export CONCH_ENDPOINTS=%[1]s ETCDCTL_ENDPOINTS=%[1]s
+`
+
+// ends reports whether a signal asks to end. The others are for a wrapper's child.
+func ends(s os.Signal) bool {
+	switch s {
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
+		return true
+	}
+	return false
+}

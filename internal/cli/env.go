@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-coord/coord/internal/hold/supervise"
+)
+
+// Env is everything that a command sees of the process it runs in. A command is a function of a context
+// and an Env to an exit code, so that a test can run it without a process.
+type Env struct {
+	Name    string   // the program as it was called: argv[0]
+	Args    []string // what follows it
+	Environ []string // "NAME=value"
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer // has to be safe to write to at any time: see Sink
+
+	// Signals begins to listen for what may reach a wrapper, until stop is called.
+	Signals func() (signals <-chan os.Signal, stop func())
+}
+
+// Process is the Env of this process. Stderr is a Sink, to be closed by the caller when all is done.
+func Process() (Env, *Sink) {
+	sink := NewSink(os.Stderr)
+	return Env{
+		Name: os.Args[0], Args: os.Args[1:], Environ: os.Environ(),
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: sink,
+		Signals: supervise.Signals,
+	}, sink
+}
+
+// Lookup finds a variable. One that is set and empty counts as not set. Of several the first counts, as
+// for the Go runtime.
+func (e Env) Lookup(name string) (value string, ok bool) {
+	for _, v := range e.Environ {
+		if n, value, found := strings.Cut(v, "="); found && n == name {
+			return value, value != ""
+		}
+	}
+	return "", false
+}
+
+// secrets are the variables that are for conch alone: no child inherits them.
+var secrets = []string{"CONCH_PASSWORD", "CONCH_ETCD_PASSWORD"}
+
+// ChildEnviron is the environment that a child inherits: all of it but our own secrets.
+func (e Env) ChildEnviron() []string {
+	return slices.DeleteFunc(slices.Clone(e.Environ), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(secrets, name)
+	})
+}

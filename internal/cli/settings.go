@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+// Settings are what it takes to reach etcd. They go to the guard as JSON, in memory that is sealed: never
+// on a command line.
+type Settings struct {
+	Endpoints   []string      `json:"endpoints"`
+	DialTimeout time.Duration `json:"dial_timeout"` // nanoseconds
+}
+
+// Encode gives the settings for another process of this program.
+func (s Settings) Encode() []byte {
+	raw, _ := json.Marshal(s) // of these types it cannot fail
+	return raw
+}
+
+// DecodeSettings reads what Encode wrote.
+func DecodeSettings(raw []byte) (Settings, error) {
+	var s Settings
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return Settings{}, fmt.Errorf("read settings: %w", err)
+	}
+	if len(s.Endpoints) == 0 || s.DialTimeout <= 0 {
+		return Settings{}, fmt.Errorf("read settings: %d endpoints, dial timeout %v", len(s.Endpoints), s.DialTimeout)
+	}
+	return s, nil
+}
+
+// How a connection that says nothing is found out: asked after keepAliveTime (gRPC allows no less) and given
+// up after keepAliveTimeout. It bounds how long a watch on a member that was stopped stays silent.
+const (
+	keepAliveTime    = 10 * time.Second
+	keepAliveTimeout = 2 * time.Second
+)
+
+// Client makes a client and begins to connect, without waiting for it: see Reach. The caller closes it.
+// etcd's own log of the client is silenced; errors say what there is to say.
+func (s Settings) Client() (*clientv3.Client, error) {
+	cli, err := clientv3.New(clientv3.Config{
+		Endpoints:            s.Endpoints,
+		DialKeepAliveTime:    keepAliveTime,
+		DialKeepAliveTimeout: keepAliveTimeout,
+		Logger:               zap.NewNop(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	cli.ActiveConnection().Connect()
+	return cli, nil
+}

@@ -1,0 +1,5 @@
+package etcdtest
+
+import "testing"
+
+func TestMain(m *testing.M) { Main(m) }

@@ -1,0 +1,108 @@
+package supervise
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/hold/guard"
+)
+
+// onAcquired: the hold is ours. If nobody changed their mind meanwhile, the child starts.
+func (m *machine) onAcquired(ev event) {
+	m.acquired, m.acquiredAt = true, m.now
+	m.info, m.testament, m.deadlines = ev.info, ev.testament, ev.deadlines
+	m.phase, m.giveUpAt = held, 0
+	m.announce()
+
+	// The guard first: from here on it can release for us. Then what happened on the way: this process may
+	// have been frozen since the win.
+	m.newRun()
+	if ev.err != nil {
+		m.lose(ev.err)
+	}
+	m.heed(event{kind: evTick})
+	if m.signal != 0 || m.err != nil {
+		m.release()
+	}
+	m.tryStart()
+}
+
+// onNotAcquired: there is no hold and nothing of ours in etcd.
+func (m *machine) onNotAcquired(err error) {
+	if m.err == nil {
+		m.err = err
+	}
+	m.finish()
+}
+
+// newRun names the next run and leaves our testament with it before the former one is dropped, so that
+// there is no moment without. Run ids are unique because a hold has a lease of its own.
+func (m *machine) newRun() {
+	former := m.run
+	m.tries++
+	m.run = hold.FormatLease(m.info.Lease) + "-" + strconv.Itoa(m.tries)
+	m.send(guard.Request{Op: guard.OpBequeath, Run: m.run, Testament: m.testament})
+	if former != "" {
+		m.send(guard.Request{Op: guard.OpForget, Run: former})
+	}
+}
+
+// tryStart asks the guard to start the child, if everything is as it has to be. It is called whenever one
+// of the conditions may have become true.
+func (m *machine) tryStart() {
+	// I2: nothing starts after loss. heed has compared the clock with the deadline in this very step; the
+	// guard does so again at the moment of exec.
+	if m.phase != held || m.lost || !m.guardReady || m.deadlines.Term <= m.refusedTerm {
+		return
+	}
+	if m.refusedTerm != 0 {
+		m.newRun() // a refused run never starts
+	}
+	m.phase, m.told = starting, m.deadlines
+	m.send(guard.Request{
+		Op:        guard.OpStart,
+		Run:       m.run,
+		Deadlines: m.deadlines,
+		KillAfter: m.cfg.KillAfter,
+		Testament: m.testament,
+		Spec: &guard.Spec{
+			Path:       m.cfg.Path,
+			Argv:       m.cfg.Argv,
+			Env:        withHold(m.env, m.cfg.Name, m.info),
+			Dir:        m.cfg.Dir,
+			Foreground: m.cfg.Foreground,
+		},
+	})
+}
+
+// onRenewed: the deadlines rose; the guard has to know, or a start that came too late can be tried again.
+func (m *machine) onRenewed() {
+	switch m.phase {
+	case held:
+		m.tryStart()
+	case starting, running:
+		// I3: a lost hold is not extended, whatever etcd says by now.
+		if !m.lost && m.deadlines.Term > m.told.Term {
+			m.told = m.deadlines
+			m.send(guard.Request{Op: guard.OpExtend, Run: m.run, Deadlines: m.deadlines})
+		}
+	}
+}
+
+// failGuard gives up because there is no guard and nothing was started.
+func (m *machine) failGuard(kill bool, why string) {
+	m.guardGone = true
+	if m.err == nil {
+		m.err = fmt.Errorf("%w: %s", hold.ErrNoGuard, why)
+	}
+	if kill {
+		m.do(action{kind: actKillGuard})
+	}
+	switch m.phase {
+	case waiting:
+		m.do(action{kind: actCancelAcquire})
+	case held:
+		m.release()
+	}
+}

@@ -1,0 +1,9 @@
+package supervise
+
+import "golang.org/x/sys/unix"
+
+// The two calls on a terminal's modes; the second one lets pending output out first.
+const (
+	getModes = unix.TCGETS
+	setModes = unix.TCSETSW
+)

@@ -1,0 +1,86 @@
+package supervise
+
+import (
+	"fmt"
+	"log/slog"
+	"syscall"
+
+	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/hold/guard"
+	"golang.org/x/sys/unix"
+)
+
+// lose: the hold is lost. That is remembered for good (I3), and the child has to end.
+func (m *machine) lose(cause error) {
+	if m.lost || m.phase == releasing || m.phase == done {
+		return // what is over cannot be lost: nothing of the child is left
+	}
+	m.lost, m.cause = true, cause
+	m.warnTransition("lost", slog.String("reason", cause.Error()))
+	switch m.phase {
+	case held:
+		m.release()
+	case starting, running:
+		m.stop(min(m.now+m.cfg.KillAfter, m.deadlines.Kill), cause.Error())
+	}
+}
+
+// stop asks the guard to end the run: SIGTERM now, SIGKILL at killAt. A later call can only shorten that.
+func (m *machine) stop(killAt hold.Instant, reason string) {
+	if m.stopBy == 0 || killAt < m.stopBy {
+		m.stopBy = killAt
+	}
+	m.send(guard.Request{Op: guard.OpStop, Run: m.run, KillAt: m.stopBy, Reason: reason})
+}
+
+// onSignal: this process got a signal. Those that would end a program end the child, in full
+// order and with the hold kept; the child's own signals are passed on; the rest is not ours.
+func (m *machine) onSignal(sig syscall.Signal) {
+	switch sig {
+	case syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH:
+		if m.phase == starting || m.phase == running {
+			m.send(guard.Request{Op: guard.OpSignal, Run: m.run, Signal: int(sig)})
+		}
+		return
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
+	default:
+		return
+	}
+	first := m.signal == 0
+	if first {
+		m.signal = sig
+	}
+
+	switch m.phase {
+	case waiting:
+		// The acquirer takes its key away before it returns. A second signal bounds that.
+		if first {
+			m.do(action{kind: actCancelAcquire})
+		} else if m.giveUpAt == 0 {
+			m.giveUpAt = m.now + leaveWithin
+		}
+	case held:
+		m.release()
+	case starting, running:
+		reason := "signal " + signalName(int(sig))
+		switch {
+		case !first:
+			m.stopBy = min(m.stopBy, m.now)
+			m.send(guard.Request{Op: guard.OpKill, Run: m.run, Reason: "second " + reason})
+		case !m.lost: // else it is being stopped already, and no later than this would
+			m.stop(m.now+m.cfg.KillAfter, reason)
+		}
+	case releasing:
+		if m.giveUpAt == 0 {
+			m.giveUpAt = m.now + leaveWithin
+		}
+	}
+}
+
+// signalName is "SIGTERM", or "signal 40" where there is no name.
+func signalName(n int) string {
+	if name := unix.SignalName(syscall.Signal(n)); name != "" {
+		return name
+	}
+	return fmt.Sprintf("signal %d", n)
+}

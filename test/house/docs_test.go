@@ -1,0 +1,163 @@
+package house
+
+import (
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// markdown gives the documents of the checkout.
+func markdown(t *testing.T) []file {
+	t.Helper()
+	var docs []file
+	for _, f := range checkout(t) {
+		if strings.HasSuffix(f.Name, ".md") {
+			docs = append(docs, f)
+		}
+	}
+	return docs
+}
+
+// document gives one file by name.
+func document(t *testing.T, name string) file {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatalf("read document: %v", err)
+	}
+	return file{Name: name, Data: data}
+}
+
+func TestReadmeIsReadInOneSitting(t *testing.T) {
+	t.Parallel()
+	if n := strings.Count(string(document(t, "README.md").Data), "\n"); n > maxReadme {
+		t.Errorf("README.md has %d lines, at most %d: move what is below the first screen to docs/", n, maxReadme)
+	}
+}
+
+func TestDecisionRecordsAreWhole(t *testing.T) {
+	t.Parallel()
+	records := 0
+	for _, f := range markdown(t) {
+		if path.Dir(f.Name) != "docs/adr" || path.Base(f.Name) == "README.md" {
+			continue
+		}
+		records++
+		for _, h := range adrHeadings {
+			if !strings.Contains("\n"+string(f.Data), "\n"+h+"\n") {
+				t.Errorf("%s has no heading %q", f.Name, h)
+			}
+		}
+		if n := strings.Count(string(f.Data), "\n"); n > 80 {
+			t.Errorf("%s has %d lines: a decision is one page", f.Name, n)
+		}
+	}
+	if records == 0 {
+		t.Error("docs/adr holds no record: decisions are written down")
+	}
+}
+
+// fence and span are the parts of a document that are code, where brackets mean no link.
+var (
+	fence = regexp.MustCompile("(?ms)^```.*?^```")
+	span  = regexp.MustCompile("`[^`\n]*`")
+	link  = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	title = regexp.MustCompile(`(?m)^#{1,6} +(.+)$`)
+)
+
+func TestLinksOfTheDocumentsLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	for _, f := range markdown(t) {
+		text := span.ReplaceAllString(fence.ReplaceAllString(string(f.Data), ""), "")
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+				continue
+			}
+			name, anchor, _ := strings.Cut(m[1], "#")
+			target := f.Name
+			if name != "" {
+				target = path.Join(path.Dir(f.Name), name)
+			}
+			switch {
+			case !inTree(target):
+				t.Errorf("%s: link to %s leads nowhere", f.Name, m[1])
+			case anchor != "" && !anchors(document(t, target))[anchor]:
+				t.Errorf("%s: link to %s: no such heading", f.Name, m[1])
+			}
+		}
+	}
+}
+
+// anchors gives the names by which the headings of a document can be linked to.
+func anchors(f file) map[string]bool {
+	names := map[string]bool{}
+	for _, m := range title.FindAllStringSubmatch(fence.ReplaceAllString(string(f.Data), ""), -1) {
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r > 127:
+				return r
+			}
+			return -1
+		}, strings.ToLower(m[1]))
+		names[name] = true
+	}
+	return names
+}
+
+// evidence is the name of a test, a benchmark or a script in docs/claims.md.
+var evidence = regexp.MustCompile("`(Test[A-Za-z0-9_]+|Benchmark[A-Za-z0-9_]+|Fuzz[A-Za-z0-9_]+|[a-z0-9-]+\\.txtar)`")
+
+func TestClaimsNameTestsThatExist(t *testing.T) {
+	t.Parallel()
+	exist := map[string]bool{}
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)\w+)\(`)
+	for _, f := range checkout(t) {
+		switch {
+		case strings.HasSuffix(f.Name, ".txtar"):
+			exist[path.Base(f.Name)] = true
+		case strings.HasSuffix(f.Name, "_test.go"):
+			for _, m := range function.FindAllStringSubmatch(string(f.Data), -1) {
+				exist[m[1]] = true
+			}
+		}
+	}
+	claims := string(document(t, "docs/claims.md").Data)
+	for _, m := range evidence.FindAllStringSubmatch(claims, -1) {
+		if !exist[m[1]] {
+			t.Errorf("docs/claims.md names %s, which does not exist: a claim without its test is a wish", m[1])
+		}
+	}
+	for n, line := range strings.Split(claims, "\n") {
+		if strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "|--") && !strings.HasPrefix(line, "| claim") && !evidence.MatchString(line) {
+			t.Errorf("docs/claims.md:%d: a claim that names no test", n+1)
+		}
+	}
+}
+
+// goBlock is a Go program in a document.
+var goBlock = regexp.MustCompile("(?ms)^```go\n(package main\n.*?)^```")
+
+func TestProgramsInTheReadmeCompile(t *testing.T) {
+	t.Parallel()
+	programs := goBlock.FindAllStringSubmatch(string(document(t, "README.md").Data), -1)
+	if len(programs) == 0 {
+		t.Fatal("README.md shows no program: it promises the library in ten lines")
+	}
+	for _, m := range programs {
+		name := filepath.Join(t.TempDir(), "main.go")
+		if err := os.WriteFile(name, []byte(m[1]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("go", "vet", name)
+		cmd.Dir = root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("a program of README.md does not compile: %v\n%s", err, out)
+		}
+	}
+}

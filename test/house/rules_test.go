@@ -1,0 +1,144 @@
+package house
+
+// module is the path that every package of this repository starts with.
+const module = "github.com/go-coord/coord"
+
+// rule says what the packages that match Of may import. In patterns "std" is the standard library, "./x"
+// is package x of this module, "." is the package at its root, and a final "/..." takes in what is below.
+type rule struct {
+	Of []string
+	// May: if not empty, every import of the package itself is one of these.
+	May []string
+	// Never: not imported by the package, nor by any package of this module that it reaches. What a
+	// foreign module imports for itself is its own business.
+	Never []string
+	// Unlinked: in nothing that is linked into it, foreign modules included.
+	Unlinked []string
+	Why      string
+}
+
+// etcdServer is everything that makes a program carry an etcd member.
+var etcdServer = []string{"go.etcd.io/etcd/server/v3/...", "go.etcd.io/raft/v3/...", "go.etcd.io/bbolt/..."}
+
+// anyEtcd is every way to speak to etcd, ours included.
+var anyEtcd = []string{".", "go.etcd.io/...", "google.golang.org/grpc/...", "./internal/etcd/..."}
+
+// testLibraries are for tests only.
+var testLibraries = []string{
+	"testing/...", "go.uber.org/goleak/...", "pgregory.net/rapid/...", "github.com/google/go-cmp/...",
+	"github.com/rogpeppe/go-internal/...", "github.com/anishathalye/porcupine/...", "./internal/etcd/etcdtest/...", "./coordtest/...", "./test/...",
+}
+
+// rules are the walls of the house. A rule of a package that does not exist yet waits for it.
+var rules = []rule{
+	{
+		Of: []string{"./coordination"}, May: []string{"std"},
+		Why: "anyone may implement or mock a Locker, so the contract needs nothing but the standard library",
+	},
+	{
+		Of:    []string{"."},
+		May:   []string{"std", "golang.org/x/sys/...", "go.etcd.io/etcd/client/v3/...", "go.etcd.io/etcd/client/pkg/v3/...", "go.etcd.io/etcd/api/v3/...", "google.golang.org/grpc/...", "go.uber.org/zap/..."},
+		Never: []string{"./internal/...", "./coordtest/...", "os/exec", "net/http/...", "flag", "testing/..."},
+		Why:   "who imports the library gets leases and elections, and no tool code: no processes, no flags, no HTTP",
+	},
+	{
+		Of: []string{"."}, Never: []string{"./coordination/..."},
+		Why: "coord and coordination are two contracts and neither owns the other; only etcdlock may use both",
+	},
+	{
+		Of: []string{"./coordination"}, Never: []string{"."},
+		Why: "coord and coordination are two contracts and neither owns the other; only etcdlock may use both",
+	},
+	{
+		Of: []string{"./internal/hold", "./internal/cron/schedule"}, May: []string{"std"},
+		Never: append([]string{"os/exec"}, anyEtcd...),
+		Why:   "vocabulary and pure time: proven by tables, so there is nothing to start and nobody to call",
+	},
+	{
+		Of:    []string{"./internal/hold/supervise", "./internal/hold/guard"},
+		May:   []string{"std", "golang.org/x/sys/...", "./internal/hold/..."},
+		Never: anyEtcd,
+		Why:   "the kill rule is proven without a cluster; what the guard releases, it releases by running a command",
+	},
+	{
+		Of:    []string{"./internal/view/web/...", "./internal/view/top/..."},
+		Never: append([]string{"./internal/cron/...", "./internal/hold/supervise/..."}, anyEtcd...),
+		Why:   "a dashboard sees through an interface, so it can hold or fire nothing by itself",
+	},
+	{
+		Of:    []string{"./internal/view/web"},
+		May:   []string{"std", "./internal/view/..."},
+		Never: append([]string{"./internal/view/top/..."}, anyEtcd...),
+		Why:   "a page for a browser needs the standard library and the view it declares",
+	},
+	{
+		Of:       []string{"./cmd/conch"},
+		Never:    []string{"net/http/...", "./internal/cron", "./internal/view/web/..."},
+		Unlinked: append([]string{"./internal/etcd/embed/..."}, etcdServer...),
+		Why:      "the wrapper lives as long as its child does, so it stays small: no HTTP server, no cron engine, no etcd member",
+	},
+	{
+		Of:       []string{"./cmd/conchd"},
+		Unlinked: append([]string{"./internal/etcd/embed/..."}, etcdServer...),
+		Why:      "shipped binaries hold no etcd member; only conch-dev does",
+	},
+	{
+		Of:       []string{"./cmd/conch-guard"},
+		May:      []string{"std", "golang.org/x/sys/...", "./internal/hold", "./internal/hold/guard"},
+		Never:    anyEtcd,
+		Unlinked: []string{"go.etcd.io/...", "google.golang.org/...", "github.com/spf13/...", "net/http"},
+		Why:      "a guard starts in milliseconds, before anything is held, so it links next to nothing",
+	},
+	{
+		Of:       []string{"./cmd/conch", "./cmd/conchd", "./cmd/conch-guard"},
+		Unlinked: testLibraries,
+		Why:      "what exists to test the product is not part of the product",
+	},
+	{
+		Of:       []string{"./cmd/conch-dev"},
+		Unlinked: []string{"testing/...", "./internal/etcd/etcdtest/...", "./coordtest/...", "./test/..."},
+		Why:      "what exists to test the product is not part of the product; go-cmp comes with the etcd server and is its affair",
+	},
+}
+
+// onlyBy names packages that few may import, and those few.
+var onlyBy = []struct {
+	Package string
+	By      []string
+	Why     string
+}{
+	{
+		Package: "./internal/etcd/embed", By: []string{"./cmd/conch-dev", "./internal/etcd/...", "./internal/dev/...", "./internal/cli/dev/..."},
+		Why: "one embedded member exists for conch-dev and for tests; a shipped binary brings no etcd",
+	},
+	{
+		Package: "./internal/etcd/etcdtest", By: []string{"./internal/etcd/etcdtest/...", "./test/...", "./bench/..."},
+		Why: "faults are injected by tests only",
+	},
+	{
+		Package: "./coordtest", By: []string{"./coordtest/...", "./test/..."},
+		Why: "the in-memory medium is for tests, ours and our users'",
+	},
+}
+
+// badNames say nothing about what is inside.
+var badNames = map[string]bool{
+	"util": true, "utils": true, "common": true, "helper": true, "helpers": true, "types": true, "pkg": true, "misc": true,
+}
+
+// forbidden words are paths and names of the place where the code was written; none of them means
+// anything to who reads it elsewhere. They are put together here, so that this file holds none of them.
+var forbidden = []string{
+	"/wo" + "rk/", "/tmp" + "/plan", ".." + "/shared", "issue" + " 2",
+}
+
+// Lengths, in lines.
+const (
+	maxProductFile = 400
+	maxFunction    = 55 // 50, and what it takes to declare it
+	maxReadme      = 149
+	maxMain        = 40
+)
+
+// adrHeadings are what each decision record has, in any order.
+var adrHeadings = []string{"## Context", "## Decision", "## Status", "## Consequences"}

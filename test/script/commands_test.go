@@ -1,0 +1,226 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/test/run"
+)
+
+// patience is how long a script waits for something that has to happen.
+const patience = time.Minute
+
+type command = func(ts *testscript.TestScript, neg bool, args []string)
+
+func (w *world) commands() map[string]command {
+	all := map[string]struct {
+		least int // arguments
+		do    func(ts *testscript.TestScript, args []string)
+	}{
+		"exits":    {2, exits},
+		"spawn":    {2, spawn},
+		"signal":   {2, signal},
+		"ends":     {2, ends},
+		"waitlog":  {2, waitLog},
+		"waitfile": {1, waitFile},
+		"messages": {1, messages},
+		"lines":    {2, lines},
+		"waitkey":  {2, w.waitKey},
+		"holder":   {3, w.holder},
+		"revoke":   {2, w.revoke},
+		"delete":   {2, w.del},
+		"unclean":  {1, w.unclean},
+	}
+	commands := map[string]command{}
+	for name, c := range all {
+		commands[name] = func(ts *testscript.TestScript, neg bool, args []string) {
+			if neg || len(args) < c.least {
+				ts.Fatalf("%s: want at least %d arguments and no !", name, c.least)
+			}
+			c.do(ts, args)
+		}
+	}
+	return commands
+}
+
+// exits runs a program that has to exit with a code.
+func exits(ts *testscript.TestScript, args []string) {
+	want := atoi(ts, args[0])
+	got := 0
+	err := ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+	case errors.As(err, &exit):
+		status := exit.Sys().(syscall.WaitStatus)
+		if got = status.ExitStatus(); status.Signaled() {
+			got = 128 + int(status.Signal())
+		}
+	default:
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// spawnedKey is where the processes of a script are kept.
+type spawnedKey struct{}
+
+func processes(ts *testscript.TestScript) map[string]*run.Process {
+	return ts.Value(spawnedKey{}).(map[string]*run.Process)
+}
+
+func process(ts *testscript.TestScript, name string) *run.Process {
+	p := processes(ts)[name]
+	if p == nil {
+		ts.Fatalf("nothing was spawned as %s", name)
+	}
+	return p
+}
+
+// scriptT lets a script be the test of a process.
+type scriptT struct{ *testscript.TestScript }
+
+func (scriptT) Helper()             {}
+func (s scriptT) Fatal(args ...any) { s.Fatalf("%s", fmt.Sprint(args...)) }
+func (s scriptT) Cleanup(f func())  { s.Defer(f) }
+
+func spawn(ts *testscript.TestScript, args []string) {
+	path := args[1]
+	for dir := range strings.SplitSeq(ts.Getenv("PATH"), string(os.PathListSeparator)) {
+		if info, err := os.Stat(dir + "/" + path); err == nil && !info.IsDir() && !strings.Contains(path, "/") {
+			path = dir + "/" + path
+			break
+		}
+	}
+	processes(ts)[args[0]] = run.StartWith(scriptT{ts}, run.Options{
+		Path: path, Args: args[2:], Dir: ts.MkAbs("."),
+		Env: []string{"PATH=" + ts.Getenv("PATH"), "CONCH_ENDPOINTS=" + ts.Getenv("CONCH_ENDPOINTS"), "CONCH_TTL=" + ts.Getenv("CONCH_TTL")},
+	})
+}
+
+var signals = map[string]syscall.Signal{
+	"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT,
+	"USR1": syscall.SIGUSR1, "PIPE": syscall.SIGPIPE, "KILL": syscall.SIGKILL,
+}
+
+func signal(ts *testscript.TestScript, args []string) {
+	s, known := signals[args[1]]
+	if !known {
+		ts.Fatalf("unknown signal %s", args[1])
+	}
+	process(ts, args[0]).Signal(s)
+}
+
+func ends(ts *testscript.TestScript, args []string) {
+	p := process(ts, args[0])
+	code := p.Wait()
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".out"), []byte(p.Stdout()), 0o644))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".err"), []byte(p.Stderr()), 0o644))
+	if code != atoi(ts, args[1]) {
+		ts.Fatalf("exit code %d, want %s; stderr: %s", code, args[1], p.Stderr())
+	}
+}
+
+func waitLog(ts *testscript.TestScript, args []string) { process(ts, args[0]).WaitLog(args[1]) }
+
+func waitFile(ts *testscript.TestScript, args []string) {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		time.Sleep(2 * time.Millisecond) // a file that appears is no event that every system tells of
+	}
+	ts.Fatalf("%s does not appear", args[0])
+}
+
+func messages(ts *testscript.TestScript, args []string) {
+	text := ts.ReadFile(args[0])
+	if got := words(text); !slices.Equal(got, args[1:]) {
+		ts.Fatalf("got %q, want %q", got, args[1:])
+	}
+}
+
+func lines(ts *testscript.TestScript, args []string) {
+	text := ts.ReadFile(args[0])
+	if got := strings.Count(text, "\n"); got != atoi(ts, args[1]) {
+		ts.Fatalf("%d lines, want %s: %q", got, args[1], text)
+	}
+}
+
+// waitKey waits until as many keys as asked for stand below an office.
+func (w *world) waitKey(ts *testscript.TestScript, args []string) {
+	want := int64(atoi(ts, args[1]))
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		got, err := w.client.Get(ctx, hold.ElectRange(args[0]), clientv3.WithPrefix(), clientv3.WithCountOnly())
+		ts.Check(err)
+		if got.Count == want {
+			return
+		}
+		watch, stop := context.WithCancel(ctx)
+		<-w.client.Watch(watch, hold.ElectRange(args[0]), clientv3.WithPrefix(), clientv3.WithRev(got.Header.Revision+1))
+		stop()
+		if ctx.Err() != nil {
+			ts.Fatalf("%d keys below %s, want %d", got.Count, args[0], want)
+		}
+	}
+}
+
+// nth is the nth key of an office, in the order of the queue.
+func (w *world) nth(ts *testscript.TestScript, office, n string) (key, value string, lease clientv3.LeaseID) {
+	got, err := w.client.Get(context.Background(), hold.ElectRange(office), clientv3.WithPrefix(),
+		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
+	ts.Check(err)
+	i := atoi(ts, n)
+	if i >= len(got.Kvs) {
+		ts.Fatalf("%d keys below %s", len(got.Kvs), office)
+	}
+	return string(got.Kvs[i].Key), string(got.Kvs[i].Value), clientv3.LeaseID(got.Kvs[i].Lease)
+}
+
+func (w *world) holder(ts *testscript.TestScript, args []string) {
+	_, value, _ := w.nth(ts, args[0], args[1])
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(value+"\n"), 0o644))
+}
+
+func (w *world) revoke(ts *testscript.TestScript, args []string) {
+	_, _, lease := w.nth(ts, args[0], args[1])
+	_, err := w.client.Revoke(context.Background(), lease)
+	ts.Check(err)
+}
+
+func (w *world) del(ts *testscript.TestScript, args []string) {
+	key, _, _ := w.nth(ts, args[0], args[1])
+	_, err := w.client.Delete(context.Background(), key)
+	ts.Check(err)
+}
+
+// unclean leaves what a hold leaves whose host died with nobody waiting.
+func (w *world) unclean(ts *testscript.TestScript, args []string) {
+	open, _ := hold.OfficeKeys(args[0])
+	record := `{"lease":"7b","ttl":2,"term_ms":700,"at":"2026-01-01T00:00:00Z",` +
+		`"holder":{"host":"gone","pid":9,"started":"2026-01-01T00:00:00Z"}}`
+	_, err := w.client.Put(context.Background(), open.String(), record)
+	ts.Check(err)
+}
+
+func atoi(ts *testscript.TestScript, s string) int {
+	n, err := strconv.Atoi(s)
+	ts.Check(err)
+	return n
+}

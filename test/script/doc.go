@@ -1,0 +1,28 @@
+// Package script runs the scripts in this folder: what the built commands do, one topic a file.
+//
+// # What is not guaranteed
+//
+// Nothing about time. A script says what happens and in which order; it waits for a key, a file or the end of a
+// process, and never for a while. What takes a fault (a process killed, a cluster that is cut) is in the
+// tests beside this folder.
+//
+// # What a script has
+//
+// An etcd that all scripts share, an office of its own in $OFFICE, and nothing else of ours in its
+// environment but CONCH_ENDPOINTS and CONCH_TTL. $SILENT, $REFUSED and $NOTGRPC are endpoints of those kinds, $TRAP is one that
+// fails the test when it is contacted. Beside the commands of testscript:
+//
+//	exits CODE PROGRAM ARG...    run a program that has to exit with CODE
+//	spawn NAME PROGRAM ARG...    start one; its output goes to NAME.out and NAME.err when it has ended
+//	signal NAME SIGNAL           send a signal to one that was spawned
+//	ends NAME CODE               wait for its end
+//	waitkey OFFICE N             wait until N keys stand below an office
+//	waitfile FILE                wait until a file exists
+//	waitlog NAME TEXT            wait until a line of its stderr holds TEXT
+//	holder OFFICE N FILE         write the value of the Nth key, 0 leads, to a file
+//	revoke OFFICE N              revoke the lease of the Nth key
+//	delete OFFICE N              delete the Nth key
+//	unclean OFFICE               leave the record of a hold of which nothing else is left
+//	messages FILE MSG...         the log lines in a file, or in stderr, are these and no others
+//	lines FILE N                 a file, or stdout or stderr, has N lines
+package script

@@ -1,0 +1,95 @@
+package script
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/etcd/etcdtest"
+	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/test/run"
+)
+
+func TestASignalEndsAWaiterThatEtcdHasForgotten(t *testing.T) {
+	t.Parallel()
+	office := etcdtest.Office(t)
+	el, err := coord.NewElection(t.Context(), etcdtest.Shared(t).Client(t), coord.ElectionOptions{Key: hold.ElectPrefix(office), TTL: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = el.Close() })
+	if err := el.Campaign(t.Context(), "somebody else"); err != nil {
+		t.Fatal(err)
+	}
+	for name, silence := range map[string]func(*etcdtest.Proxy){
+		"silent": (*etcdtest.Proxy).Blackhole, "gone": (*etcdtest.Proxy).Cut, "deaf": (*etcdtest.Proxy).DropReplies,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy := etcdtest.NewProxy(t, etcdtest.Shared(t).Endpoint())
+			p := run.Start(t, []string{"CONCH_ENDPOINTS=" + proxy.Addr(), "CONCH_TTL=60s"}, "elect", office, "--", "true")
+			p.WaitLog("msg=waiting")
+			silence(proxy)
+			p.Signal(syscall.SIGTERM)
+			if code := p.Wait(); code != 143 {
+				t.Errorf("code %d; %s", code, p.Stderr())
+			}
+		})
+	}
+}
+
+// TestAFullPipeBehindStderrHoldsNothingUp has nobody read stderr, and the pipe is full before the first line.
+func TestAFullPipeBehindStderrHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	code := filepath.Join(dir, "code")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	fd := int(w.Fd()) // once: each call makes the file blocking again
+	if err := syscall.SetNonblock(fd, true); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := syscall.Write(fd, make([]byte, 4096)); err != nil {
+			break // full
+		}
+	}
+	// The shell hands the pipe on as fd 3, in blocking mode as any program would have it.
+	if err := syscall.SetNonblock(fd, false); err != nil {
+		t.Fatal(err)
+	}
+	p := run.StartWith(t, run.Options{
+		Path: "/bin/sh", Args: []string{"-c", `"$0" elect "$1" -- sh -c "exit 5" 2>&3; echo $? >"$2"`, run.Build(t).Conch, etcdtest.Office(t), code},
+		Env:   []string{"CONCH_ENDPOINTS=" + etcdtest.Shared(t).Endpoint()},
+		Extra: []*os.File{w},
+	})
+	w.Close()
+	if c := p.Wait(); c != 0 {
+		t.Fatalf("the shell ended with %d; %s", c, p.Stderr())
+	}
+	text, err := os.ReadFile(code)
+	if err != nil || string(text) != "5\n" {
+		t.Errorf("code %q, %v", text, err)
+	}
+}
+
+func TestConchDevNeedsNothing(t *testing.T) {
+	t.Parallel()
+	dev := run.BuildDev(t).Dev
+	state := t.TempDir()
+	for range 2 {
+		p := run.StartWith(t, run.Options{
+			Path: dev, Args: []string{"elect", "hello", "--quiet", "--endpoints", etcdtest.Refused(t), "--", "sh", "-c", "echo I lead with token $CONCH_REV"},
+			Env: []string{"XDG_STATE_HOME=" + state},
+		})
+		p.WaitOut("I lead with token ")
+		if code := p.Wait(); code != 0 {
+			t.Fatalf("code %d; %s", code, p.Stderr())
+		}
+	}
+}

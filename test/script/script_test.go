@@ -1,0 +1,103 @@
+package script
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/go-coord/coord/internal/etcd/etcdtest"
+	"github.com/go-coord/coord/test/run"
+)
+
+func TestMain(m *testing.M) {
+	if code, ok := etcdtest.Role(); ok {
+		os.Exit(code)
+	}
+	code := m.Run()
+	etcdtest.CloseShared()
+	run.Cleanup()
+	os.Exit(code)
+}
+
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	programs := run.Build(t)
+	server := etcdtest.Shared(t)
+	w := &world{client: server.Client(t), programs: programs}
+	endpoints := map[string]string{
+		"CONCH_ENDPOINTS": server.Endpoint(),
+		"CONCH_TTL":       "60s", // so that a machine which is busy loses no hold
+		"SILENT":          etcdtest.Silent(t),
+		"REFUSED":         etcdtest.Refused(t),
+		"NOTGRPC":         etcdtest.NotGRPC(t),
+		"TRAP":            trap(t),
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                ".",
+		RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			for name, value := range endpoints {
+				env.Setenv(name, value)
+			}
+			env.Setenv("PATH", programs.Dir+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			// The folder above has a number of its own in each run.
+			env.Setenv("OFFICE", filepath.Base(env.WorkDir)+"."+filepath.Base(filepath.Dir(env.WorkDir)))
+			env.Values[spawnedKey{}] = map[string]*run.Process{}
+			return nil
+		},
+		Cmds: w.commands(),
+	})
+}
+
+// world is what all scripts share.
+type world struct {
+	client   *clientv3.Client
+	programs run.Programs
+}
+
+// trap is an endpoint that nobody may contact.
+func trap(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+			t.Error("an endpoint was contacted that nobody may contact")
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-done })
+	return l.Addr().String()
+}
+
+// words are the msg of the log lines of a text, in order; other lines as they are.
+func words(text string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		_, rest, ok := strings.Cut(line, " msg=")
+		switch {
+		case !ok:
+			rest = line
+		case strings.HasPrefix(rest, `"`):
+			rest, _, _ = strings.Cut(rest[1:], `"`)
+		default:
+			rest, _, _ = strings.Cut(rest, " ")
+		}
+		all = append(all, rest)
+	}
+	return all
+}
