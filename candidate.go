@@ -310,7 +310,9 @@ func (c *candidate) leave(why error) error {
 		return why
 	}
 	c.claim.drop(why)
-	if err := c.s.release(context.Background(), c.keys(), EndReleased); err != nil {
+	ctx, cancel := c.s.cleanup()
+	defer cancel()
+	if err := c.s.release(ctx, c.keys(), EndReleased); err != nil {
 		c.left = true
 		return fmt.Errorf("%w (and leaving the queue: %w)", why, err)
 	}

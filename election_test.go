@@ -577,3 +577,16 @@ func TestADecisionNeedsAQuorum(t *testing.T) {
 
 // key is the session's key under an election.
 func (s *Session) key(election string) string { return candidateKey(prefixOf(election), s.lease) }
+
+func TestACampaignOnALostSessionAsksNobody(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		e := w.contender(settled)
+		w.suspend(time.Hour)
+		if err := e.Campaign(w.Context(), "a"); !errors.Is(err, ErrUnproven) {
+			w.Error(err)
+		}
+		if n := w.m.Calls(coordtest.Txn); n != 0 {
+			w.Errorf("%d requests", n)
+		}
+	})
+}

@@ -250,7 +250,8 @@ func (s *Session) try(ctx context.Context) (context.Context, context.CancelFunc)
 // tryFor is the bound of one request.
 func (s *Session) tryFor() time.Duration { return min(s.bounds.TTL/4, 5*time.Second) }
 
-// cleanup is the context of one request that tidies up: it outlives the caller's context and the session.
+// cleanup is the context of what tidies up. It outlives the caller's context, but has a bound of its own:
+// what cannot be undone in that time goes with the lease.
 func (s *Session) cleanup() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), s.tryFor())
 }

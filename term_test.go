@@ -264,6 +264,19 @@ func TestWhatGoesWrongOnTheWayIsTold(t *testing.T) {
 			}
 		})
 	})
+	t.Run("leaving an etcd that is away", func(t *testing.T) {
+		inBubble(t, coordtest.Options{}, func(w *world) {
+			w.must(w.contender(settled).Campaign(w.Context(), "a"))
+			b := w.campaign(w.Context(), w.contender(settled), "b")
+			w.m.Kill(0)
+			if err := b.wait().err; !errors.Is(err, ErrUnproven) || !errors.Is(err, ErrUndecided) {
+				w.Error(err)
+			}
+			if b.at > 8*time.Second {
+				w.Errorf("left at %v, want soon after the loss at 3.5s", b.at)
+			}
+		})
+	})
 	t.Run("a settling try given up", func(t *testing.T) {
 		inBubble(t, coordtest.Options{}, func(w *world) {
 			_, err := w.m.Put("/open/x", "garbage", 0)

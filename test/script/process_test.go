@@ -93,3 +93,29 @@ func TestConchDevNeedsNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestAWaiterOutlastsAnEtcdThatIsAway has etcd away for longer than the waiter's session lives and than it dials.
+func TestAWaiterOutlastsAnEtcdThatIsAway(t *testing.T) {
+	t.Parallel()
+	office := etcdtest.Office(t)
+	el, err := coord.NewElection(t.Context(), etcdtest.Shared(t).Client(t), coord.ElectionOptions{Key: hold.ElectPrefix(office)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = el.Close() })
+	if err := el.Campaign(t.Context(), "somebody else"); err != nil {
+		t.Fatal(err)
+	}
+	proxy := etcdtest.NewProxy(t, etcdtest.Shared(t).Endpoint())
+	p := run.Start(t, []string{"CONCH_ENDPOINTS=" + proxy.Addr()}, "elect", office, "--ttl", "2s", "--dial-timeout", "300ms", "--", "echo", "ours")
+	p.WaitLog("msg=waiting")
+	proxy.Cut()
+	p.WaitLog("etcd unreachable")
+	proxy.Revive()
+	if err := el.Resign(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.Wait(); code != 0 || p.Stdout() != "ours\n" {
+		t.Errorf("code %d, %q; %s", code, p.Stdout(), p.Stderr())
+	}
+}

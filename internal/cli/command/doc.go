@@ -11,7 +11,7 @@
 //
 //	parse and check ── 64 ──► end, nothing contacted
 //	resolve CMD ── 126, 127 ──► end, nothing contacted
-//	begin to connect, start the guard (neither is waited for)
+//	start the guard, begin to connect (neither is waited for)
 //	acquire: session, campaign ── 69, 75, 77, 128+n ──► own key gone, lease revoked
 //	   ▲   └─ session or key lost while waiting: once more, at the end of the queue
 //	   └──────┘
@@ -24,7 +24,7 @@
 // # At each failure
 //
 //   - etcd does not answer at the start: 69 within the dial timeout. Later, while waiting: the session is lost
-//     by its own clock, and the next one has the dial timeout again; then 69
+//     by its own clock, and a new one is asked for until the wait ends, with a warning each dial timeout
 //   - the wait runs out, or a signal comes: the own key is deleted before the command ends. Where etcd does
 //     not answer, that is given up after a moment, and the key goes with its lease
 //   - the status file cannot be written: a warning; the exit code stays what it is

@@ -43,6 +43,8 @@ type office struct {
 	log      *slog.Logger
 	progress *progress
 
+	reached bool // a session was opened once
+
 	// close may come while an Acquire that nobody waits for any more still runs.
 	leaving sync.WaitGroup                 // campaigns, with their way out of the queue
 	silent  atomic.Bool                    // the way out was given up: etcd does not answer
@@ -64,7 +66,8 @@ func (o *office) Acquire(ctx context.Context) (hold.Hold, error) {
 		if err == nil {
 			return h, nil
 		}
-		if ctx.Err() != nil || !lostPlace(err) {
+		// Who waits goes on waiting: an etcd that was there once and is away now is no reason to leave.
+		if ctx.Err() != nil || !lostPlace(err) && !(o.reached && errors.Is(err, hold.ErrUnreachable)) {
 			return nil, o.explain(ctx, err)
 		}
 
@@ -93,6 +96,7 @@ func (o *office) attempt(ctx context.Context) (hold.Hold, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.reached = !o.nonblock
 	term, err := o.campaign(ctx, el)
 	if err != nil {
 		return nil, err

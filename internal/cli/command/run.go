@@ -25,16 +25,16 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 	signals, stop := c.env.Signals()
 	defer stop()
 
-	// The connection is being made while the guard is started, and the guard comes up while the lease is
-	// granted: nobody waits for either.
-	client, err := f.Client()
-	if err != nil {
-		return 0, fmt.Errorf("%w: %w", hold.ErrUnreachable, err)
-	}
+	// The guard first: it comes up while the connection is made and the lease granted. Nobody waits for it
+	// until there is something to start.
 	g, err := startGuard(f)
 	if err != nil {
-		_ = client.Close()
 		return 0, fmt.Errorf("%w: %w", hold.ErrNoGuard, err)
+	}
+	client, err := f.Client()
+	if err != nil {
+		_ = g.Close()
+		return 0, fmt.Errorf("%w: %w", hold.ErrUnreachable, err)
 	}
 
 	log := cli.NewLogger(c.env.Stderr, f.Quiet)
