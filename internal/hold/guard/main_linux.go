@@ -1,0 +1,77 @@
+package guard
+
+import (
+	"encoding/json"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Main is the guard's process from beginning to end. It returns the exit status.
+func Main() int {
+	// First of all: what the wrapper handed over, and what it inherited itself, is not for children.
+	closeOnExec()
+	_ = os.WriteFile("/proc/self/comm", []byte(Name), 0)
+	outlive(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
+
+	c := config{
+		requests: pipeEnd(requestsFD, "requests"),
+		events:   pipeEnd(eventsFD, "events"),
+		stdio:    [3]*os.File{os.Stdin, os.Stdout, os.Stderr},
+		clock:    now,
+	}
+	c.wrapper, _ = unix.Getpgid(os.Getppid())
+	if len(os.Args) > 2 && os.Args[2] == withRelease {
+		c.settings = os.NewFile(settingsFD, "settings")
+		// High enough that no list of files for a child reaches it.
+		fd, err := unix.FcntlInt(programFD, unix.F_DUPFD_CLOEXEC, 100)
+		if err != nil {
+			return refuseToServe(c.events, os.NewSyscallError("fcntl", err))
+		}
+		_ = unix.Close(programFD)
+		c.program = os.NewFile(uintptr(fd), "release")
+	}
+	if err := serve(c); err != nil {
+		return refuseToServe(c.events, err)
+	}
+	return 0
+}
+
+// refuseToServe tells the wrapper why: the standard error belongs to the child.
+func refuseToServe(events *os.File, err error) int {
+	_ = json.NewEncoder(events).Encode(Event{Kind: KindLost, Reason: err.Error()})
+	return 1
+}
+
+// outlive catches signals and forgets them. To ignore them would be inherited by the child; but what was
+// ignored when this process started stays so (nohup).
+func outlive(signals ...os.Signal) {
+	for _, s := range signals {
+		if !signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+}
+
+// closeOnExec marks every descriptor above the standard ones.
+func closeOnExec() {
+	if unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
+	// Before Linux 5.11.
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+}
+
+// pipeEnd makes a handed-over descriptor a file that takes deadlines and that closing wakes up.
+func pipeEnd(fd int, name string) *os.File {
+	_ = unix.SetNonblock(fd, true)
+	return os.NewFile(uintptr(fd), name)
+}
