@@ -11,7 +11,8 @@ COMMIT  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 DATE    ?= $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null || echo unknown)
 
 LDFLAGS := -s -w -X $(MODULE)/internal/cli.Version=$(VERSION) -X $(MODULE)/internal/cli.Commit=$(COMMIT) -X $(MODULE)/internal/cli.Date=$(DATE)
-BUILD   := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath
+# Without gRPC's tracing pages, which would link html/template and net/http's server side.
+BUILD   := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -tags grpcnotrace
 
 # Unit packages run side by side; what stands in test/ runs real clusters and real signals, one at a time.
 UNIT = $(shell $(GO) list ./... | grep -v -e '/test/' -e '/bench')

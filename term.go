@@ -3,10 +3,12 @@ package coord
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -113,7 +115,7 @@ func (t *Term) end(ctx context.Context, how End) error {
 		t.s.holds--
 		t.s.mu.Unlock()
 	})
-	if lost != nil && how == EndReleased {
+	if how == EndReleased && (errors.Is(lost, ErrTermLost) || errors.Is(lost, ErrSessionLost)) {
 		how = EndLost
 	}
 	return t.s.release(ctx, t.keys, how)
@@ -182,6 +184,8 @@ func (k TermKeys) release(ctx context.Context, cli *clientv3.Client, how End, wi
 			return nil
 		case err == nil:
 			withKey, k.OpenRev = left.key, left.record
+		case errors.Is(err, rpctypes.ErrNoSpace) && k.Last != "":
+			k.Last = "" // an etcd that is full deletes, but takes no word of how it ended
 		case definite(err) || !pause.pause(ctx):
 			return fmt.Errorf("release %q: %w: %w", k.Key, ErrUndecided, err)
 		}
@@ -195,18 +199,25 @@ type leftover struct {
 }
 
 // releaseOnce deletes what the term owns, guarded by what is known of it: the key by its create revision
-// and lease, the record by its mod revision. Either branch ends with a look at both.
+// and lease, the record by its mod revision. The record does not wait for the key: where the lease was
+// revoked a moment before, one Txn still closes it. Either branch ends with a look at both.
 func (k TermKeys) releaseOnce(ctx context.Context, cli *clientv3.Client, how End, withKey bool) (leftover, error) {
 	var cmps []clientv3.Cmp
 	var then []clientv3.Op
 	if withKey {
-		cmps = append(cmps, clientv3.Compare(clientv3.CreateRevision(k.Key), "=", k.Rev),
-			clientv3.Compare(clientv3.LeaseValue(k.Key), "=", k.Lease))
-		then = append(then, clientv3.OpDelete(k.Key))
+		cmps = []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(k.Key), "=", k.Rev),
+			clientv3.Compare(clientv3.LeaseValue(k.Key), "=", k.Lease)}
+		then = []clientv3.Op{clientv3.OpDelete(k.Key)}
 	}
 	if k.OpenRev != 0 {
-		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(k.Open), "=", k.OpenRev))
-		then = append(then, clientv3.OpDelete(k.Open), clientv3.OpPut(k.Last, encodeEnd(k.Rev, k.Holder, how)))
+		if withKey {
+			then = []clientv3.Op{clientv3.OpTxn(cmps, then, nil)}
+		}
+		cmps = []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(k.Open), "=", k.OpenRev)}
+		then = append(then, clientv3.OpDelete(k.Open))
+		if k.Last != "" {
+			then = append(then, clientv3.OpPut(k.Last, encodeEnd(k.Rev, k.Holder, how)))
+		}
 	}
 	look := []clientv3.Op{clientv3.OpGet(k.Key)}
 	if k.Open != "" {

@@ -174,6 +174,33 @@ func TestAKeyLeftByAnEarlierAttemptIsAdopted(t *testing.T) {
 	})
 }
 
+func TestOneTxnClosesTheRecordAlsoWhereTheLeaseWentFirst(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		e := w.contender(settled)
+		w.must(e.Campaign(w.Context(), "a"))
+		before := w.m.Calls(coordtest.Txn)
+		w.m.Inject(coordtest.Rule{Method: coordtest.Txn, Action: coordtest.Before(func() { w.must(w.m.Revoke(e.Session().Lease())) })})
+		w.must(e.Resign(w.Context()))
+		if n := w.m.Calls(coordtest.Txn) - before; n != 1 || w.keys() != "[/last/x]" {
+			w.Errorf("%d Txns, keys %s", n, w.keys())
+		}
+	})
+}
+
+func TestAFullEtcdStillReleases(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		e := w.contender(settled)
+		w.must(e.Campaign(w.Context(), "a"))
+		w.m.NoSpace(true)
+		time.Sleep(time.Minute)
+		w.must(e.Term().Check())
+		w.must(e.Resign(w.Context()))
+		if w.keys() != "[]" {
+			w.Error(w.keys())
+		}
+	})
+}
+
 func TestAReleaseFindsOutHowThingsAre(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		a := w.contender(settled)

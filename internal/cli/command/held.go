@@ -33,9 +33,10 @@ func (h *held) Cause() error {
 	return nil
 }
 
-// Release gives up the key and closes the record. The session goes on until office.close: a lease without
-// keys blocks nobody.
+// Release gives up the key and closes the record. The lease is revoked at the same time, not after that: etcd writes
+// both down at once, so neither this process nor its successor waits for the revoke. office.close waits for its end.
 func (h *held) Release(ctx context.Context, end hold.End) error {
+	go func() { _ = h.el.Session().Close(ctx) }() // office.close gets the same answer
 	return h.el.ResignAs(ctx, coord.End(end))
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/go-coord/coord"
@@ -12,6 +13,9 @@ import (
 	"github.com/go-coord/coord/internal/hold/guard"
 	"github.com/go-coord/coord/internal/hold/supervise"
 )
+
+// tidyAfter is when memory is given back to the system. A short child is over by then.
+const tidyAfter = time.Second
 
 // run runs argv while the office is held and returns the exit code.
 func (c *call) run(ctx context.Context, f *electFlags, name string, argv []string) (int, error) {
@@ -48,6 +52,10 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 	if f.waits && !f.nonblock {
 		o.until = c.began.Add(f.wait)
 	}
+
+	// What starting needed is given back, once it has turned out that the child stays: this process waits for days.
+	tidy := time.AfterFunc(tidyAfter, debug.FreeOSMemory)
+	defer tidy.Stop()
 
 	out := supervise.Run(ctx, supervise.Config{
 		Kind: hold.KindElect, Name: name,

@@ -100,8 +100,8 @@ func TestPortsAreReservedOnce(t *testing.T) {
 	seen := map[string]bool{}
 	for range 50 {
 		a := reserve(t)
-		if seen[a] || !bindable(a) {
-			t.Fatalf("%s: seen %v, bindable %v", a, seen[a], bindable(a))
+		if seen[a] {
+			t.Fatalf("%s twice", a)
 		}
 		seen[a] = true
 	}

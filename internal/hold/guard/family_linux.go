@@ -1,12 +1,10 @@
 package guard
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -53,17 +51,17 @@ func (f *family) ignores(tid int) bool {
 
 // orphans lists the children that nobody here forked.
 func (f *family) orphans() ([]int, error) {
-	tids, err := os.ReadDir("/proc/self/task")
+	tids, err := listProc("/proc/self/task")
 	if err != nil {
 		return nil, err
 	}
 	var pids []int
-	for _, entry := range tids {
-		tid, err := strconv.Atoi(entry.Name())
+	for _, name := range tids {
+		tid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		own, err := childrenOf("self", entry.Name())
+		own, err := childrenOf("self", name)
 		if os.IsNotExist(err) && tid != unix.Getpid() {
 			continue // the thread ended meanwhile
 		}
@@ -108,49 +106,4 @@ func (f *family) empty() bool {
 		return unix.Waitid(unix.P_ALL, 0, &si, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
 	})
 	return err == unix.ECHILD
-}
-
-// childrenOf reads the list of one thread; process is a pid or "self".
-func childrenOf(process, tid string) ([]int, error) {
-	data, err := os.ReadFile("/proc/" + process + "/task/" + tid + "/children")
-	if err != nil {
-		return nil, err
-	}
-	var pids []int
-	for _, field := range bytes.Fields(data) {
-		if pid, err := strconv.Atoi(string(field)); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids, nil
-}
-
-// allChildrenOf lists the children of all threads of a process.
-func allChildrenOf(pid int) []int {
-	process := strconv.Itoa(pid)
-	tids, err := os.ReadDir("/proc/" + process + "/task")
-	if err != nil {
-		return nil
-	}
-	var pids []int
-	for _, tid := range tids {
-		own, _ := childrenOf(process, tid.Name())
-		pids = append(pids, own...)
-	}
-	return pids
-}
-
-// parentOf is 0 when the process is no more.
-func parentOf(pid int) int {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0
-	}
-	// "pid (name) state ppid ...", and the name may hold anything, parentheses too.
-	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
-	if len(fields) < 2 {
-		return 0
-	}
-	parent, _ := strconv.Atoi(fields[1])
-	return parent
 }

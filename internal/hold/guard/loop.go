@@ -93,10 +93,10 @@ func serve(c config) error {
 func (l *loop) run(in <-chan Request, children <-chan os.Signal) {
 	for !l.table.done() {
 		l.alarm.set(earlier(l.table.next(), l.lookAt))
-		changed := true
+		see := leaders
 		select {
 		case q, ok := <-in:
-			changed = false
+			see = nothing
 			if !l.hear(in, q, ok) {
 				in = nil
 			}
@@ -106,12 +106,14 @@ func (l *loop) run(in <-chan Request, children <-chan os.Signal) {
 			l.table.released(f.will, f.closing, f.ok, l.clock())
 		case <-children:
 			l.table.woken(l.clock())
+			see = everything
 		case <-l.alarm.rang:
+			see = everything
 		case <-l.quit:
 			return
 		}
-		if changed {
-			l.look()
+		if see != nothing {
+			l.look(see)
 		}
 		l.table.step(l.clock())
 		l.nextFork()
@@ -136,8 +138,17 @@ func (l *loop) hear(in <-chan Request, q Request, ok bool) bool {
 	return false
 }
 
+// view is how much of the processes is looked at.
+type view int
+
+const (
+	nothing    view = iota
+	leaders         // and everything, where one has ended
+	everything      // what no leader is, too: some of it may have ended, and waits to be reaped
+)
+
 // look compares the table with the processes.
-func (l *loop) look() {
+func (l *loop) look(see view) {
 	for _, r := range l.table.runs {
 		if r.pid == 0 || r.exited {
 			continue
@@ -149,6 +160,9 @@ func (l *loop) look() {
 		if change.ended {
 			l.table.ended(r, change.code, change.signal, l.clock())
 		}
+	}
+	if see == leaders && !slices.ContainsFunc(l.table.runs, func(r *run) bool { return r.exited }) {
+		return
 	}
 	// The leaders first, then one picture of everything else: what a leader left behind was ours before it was a zombie.
 	left, proven := l.kernel.left(l.table.runs)

@@ -26,8 +26,9 @@ func Main() int {
 	c.wrapper, _ = unix.Getpgid(os.Getppid())
 	if len(os.Args) > 2 && os.Args[2] == withRelease {
 		c.settings = os.NewFile(settingsFD, "settings")
-		// High enough that no list of files for a child reaches it.
-		fd, err := unix.FcntlInt(programFD, unix.F_DUPFD_CLOEXEC, 100)
+		// High enough that no list of files for a child reaches it, and below 64: for a number beyond, the kernel
+		// grows the table of descriptors, and in a process with threads that takes it some ten milliseconds.
+		fd, err := unix.FcntlInt(programFD, unix.F_DUPFD_CLOEXEC, 32)
 		if err != nil {
 			return refuseToServe(c.events, os.NewSyscallError("fcntl", err))
 		}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -33,7 +36,7 @@ func start(o Options) (*Client, error) {
 	}
 	defer p.guardIn.Close()
 	defer p.guardOut.Close()
-	if guard.Process, err = spawn(o, p.guardIn, p.guardOut); err != nil {
+	if guard.pid, err = spawn(o, p.guardIn, p.guardOut); err != nil {
 		_ = p.requests.Close()
 		_ = p.events.Close()
 		return nil, err
@@ -42,14 +45,14 @@ func start(o Options) (*Client, error) {
 }
 
 // spawn forks and execs the guard: a process group of its own, but the session of the terminal.
-func spawn(o Options, requests, events *os.File) (*os.Process, error) {
+func spawn(o Options, requests, events *os.File) (pid int, err error) {
 	stdio := o.stdio()
 	files := []*os.File{stdio[0], stdio[1], stdio[2], requests, events}
 	argv := []string{Name, roleWord}
 	if o.Release != nil {
 		settings, err := sealed("settings", o.Settings)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		defer settings.Close()
 		files = append(files, settings, o.Release)
@@ -67,26 +70,55 @@ func spawn(o Options, requests, events *os.File) (*os.Process, error) {
 	if env == nil {
 		env = []string{} // nil would mean ours
 	}
-	return os.StartProcess(path, argv, &os.ProcAttr{Env: env, Files: files, Sys: &syscall.SysProcAttr{Setpgid: true}})
+	var fds []uintptr
+	for _, f := range files {
+		fds = append(fds, f.Fd())
+	}
+	// Package os would fork once more, to try out whether it may use a pidfd.
+	pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Env: env, Files: fds, Sys: &syscall.SysProcAttr{Setpgid: true}})
+	runtime.KeepAlive(files)
+	return pid, os.NewSyscallError("fork/exec", err)
 }
 
 // process is the peer in a process of its own.
 type process struct {
-	*os.Process
+	pid int
 	kin *family
+
+	mu     sync.Mutex
+	reaped bool // its pid means nothing any more
 }
 
-func (p *process) kill() { _ = p.Process.Kill() }
+func (p *process) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.reaped {
+		_ = unix.Kill(p.pid, unix.SIGKILL)
+	}
+}
 
 func (p *process) wait() string {
-	state, err := p.Wait()
+	// Waited for as a zombie first: who kills must not meet another process under its pid.
+	var si unix.Siginfo
+	err := ignoreEINTR(func() error { return unix.Waitid(unix.P_PID, p.pid, &si, unix.WEXITED|unix.WNOWAIT, nil) })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reaped = true
 	if err != nil {
 		return err.Error()
 	}
-	return state.String()
+	var status unix.WaitStatus
+	err = ignoreEINTR(func() error { _, err := unix.Wait4(p.pid, &status, 0, nil); return err })
+	switch {
+	case err != nil:
+		return err.Error()
+	case status.Signaled():
+		return "signal: " + status.Signal().String()
+	}
+	return "exit status " + strconv.Itoa(status.ExitStatus())
 }
 
-func (p *process) reap() { p.kin.reap(p.Pid) }
+func (p *process) reap() { p.kin.reap(p.pid) }
 
 func (p *process) sweep(ctx context.Context) error { return p.kin.sweep(ctx) }
 
