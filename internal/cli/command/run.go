@@ -3,9 +3,12 @@ package command
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime/debug"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/internal/cli"
@@ -45,13 +48,7 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 	if f.settle == "off" {
 		log.Warn("settling is off: if a hold of this office ended early, its child may still run beside this one", "name", name)
 	}
-	o := &office{settings: f.Settings, client: client, name: name, nonblock: f.nonblock, log: log}
-	o.progress = &progress{log: log, name: name, began: c.began}
-	o.identity = identity(f, c.began, argv)
-	o.options = f.election(name, o.progress)
-	if f.waits && !f.nonblock {
-		o.until = c.began.Add(f.wait)
-	}
+	o := c.office(f, name, argv, client, log)
 
 	// What starting needed is given back, once it has turned out that the child stays: this process waits for days.
 	tidy := time.AfterFunc(tidyAfter, debug.FreeOSMemory)
@@ -74,6 +71,18 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 
 	c.writeStatus(f, out.Status)
 	return out.Status.Code, c.failure(out)
+}
+
+// office is what acquires, from what the user said.
+func (c *call) office(f *electFlags, name string, argv []string, client *clientv3.Client, log *slog.Logger) *office {
+	o := &office{settings: f.Settings, client: client, name: name, nonblock: f.nonblock, log: log}
+	o.progress = &progress{log: log, name: name, began: c.began}
+	o.identity = identity(f, c.began, argv)
+	o.options = f.election(name, o.progress)
+	if f.waits && !f.nonblock {
+		o.until = c.began.Add(f.wait)
+	}
+	return o
 }
 
 // failure says why nothing was started. What happened to a child is in the log already, and who sent a signal
