@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -127,7 +128,7 @@ func (c *candidate) grab(ctx context.Context, open bool) (won bool, v view, err 
 	if open {
 		then = append(then, c.putRecord())
 	}
-	got, err := c.commit(ctx, c.free(open), then, c.looks(0))
+	got, err := c.first(ctx, c.free(open), then, c.looks(0))
 	if err != nil {
 		return c.adopt(ctx, err)
 	}
@@ -153,7 +154,7 @@ func (c *candidate) enter(ctx context.Context) (won bool, v view, err error) {
 	if c.settler.on() {
 		then = append(then, c.putRecord())
 	}
-	got, err := c.commit(ctx, c.free(c.settler.on()), then, append([]clientv3.Op{c.putKey()}, c.looks(0)...))
+	got, err := c.first(ctx, c.free(c.settler.on()), then, append([]clientv3.Op{c.putKey()}, c.looks(0)...))
 	if err != nil {
 		return c.adopt(ctx, err)
 	}
@@ -224,10 +225,25 @@ func (c *candidate) judge(v view) (won bool, _ view, err error) {
 // mine reports whether a key of the own name is on the own lease.
 func (c *candidate) mine(kv *mvccpb.KeyValue) bool { return kv.Lease == int64(c.s.lease) }
 
+// first sends a Txn that puts the key. A caller that gives up meanwhile gives it a moment to be answered: a
+// reply makes an end that leaves nothing, no reply a key whose fate is unknown.
+func (c *candidate) first(ctx context.Context, cmps []clientv3.Cmp, then, orElse []clientv3.Op) (*clientv3.TxnResponse, error) {
+	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(answerWithin, cancel) })()
+	return c.commit(patient, cmps, then, orElse)
+}
+
+// answerWithin is how long a request under way may still be answered after its caller gave up.
+const answerWithin = 250 * time.Millisecond
+
+// errNotSent says that nothing was asked of etcd: there is nothing to read back.
+var errNotSent = errors.New("not sent")
+
 // commit sends one Txn, bounded, and checks the reply's history.
 func (c *candidate) commit(ctx context.Context, cmps []clientv3.Cmp, then, orElse []clientv3.Op) (*clientv3.TxnResponse, error) {
 	if err := c.s.Check(); err != nil {
-		return nil, err
+		return nil, errors.Join(errNotSent, err)
 	}
 	floor := c.s.floor()
 	try, cancel := c.s.try(ctx)
@@ -251,18 +267,15 @@ func (c *candidate) found(rev, at int64) {
 }
 
 // adopt follows a first Txn that failed with why: unless it surely had no effect, the own key is read
-// back until the answer is definite, whether or not ctx still lives (C3).
+// back until the answer is definite, or the caller has given up (C3).
 func (c *candidate) adopt(ctx context.Context, why error) (won bool, v view, err error) {
-	if definite(why) || c.s.ctx.Err() != nil {
+	if definite(why) || errors.Is(why, errNotSent) {
 		return false, v, c.why(ctx, why)
 	}
-	kv, at, err := c.readBack()
-	switch {
-	case err != nil:
+	kv, at, err := c.readBack(ctx)
+	if kv == nil {
+		// Absent now, or not to be read; but the request may still be under way, or have left its record.
 		return false, v, fmt.Errorf("%w: %w", ErrUndecided, errors.Join(why, err))
-	case kv == nil:
-		// Absent now; but the request may still be under way.
-		return false, v, fmt.Errorf("%w: %w", ErrUndecided, why)
 	}
 	c.found(kv.CreateRevision, at)
 	if ctx.Err() != nil {
@@ -271,11 +284,11 @@ func (c *candidate) adopt(ctx context.Context, why error) (won bool, v view, err
 	return c.decide(ctx, 0)
 }
 
-// readBack reads the own key until there is an answer, for as long as the lease can live.
-func (c *candidate) readBack() (kv *mvccpb.KeyValue, at int64, err error) {
+// readBack reads the own key until there is an answer, for as long as the lease can live and the caller waits.
+func (c *candidate) readBack(ctx context.Context) (kv *mvccpb.KeyValue, at int64, err error) {
 	pause := backoff{low: c.s.bounds.TTL / 100, high: c.s.bounds.Renew}
 	for {
-		try, cancel := c.s.try(context.Background())
+		try, cancel := c.s.try(context.WithoutCancel(ctx))
 		got, err := c.s.cli.Get(try, c.key)
 		cancel()
 		switch {
@@ -283,7 +296,7 @@ func (c *candidate) readBack() (kv *mvccpb.KeyValue, at int64, err error) {
 			return nil, 0, nil
 		case err == nil:
 			return got.Kvs[0], got.Header.Revision, nil
-		case definite(err) || !pause.pause(c.s.ctx):
+		case definite(err) || !pause.pause(ctx) || c.s.ctx.Err() != nil:
 			return nil, 0, err
 		}
 	}

@@ -62,6 +62,10 @@ type Election struct {
 	prefix string
 	office *office
 
+	ctx    context.Context // ends with Close
+	cancel context.CancelCauseFunc
+	calls  sync.WaitGroup // campaigns under way
+
 	mu     sync.Mutex
 	busy   bool  // a call is campaigning
 	term   *Term // leading, or resigning until that is definite
@@ -94,7 +98,16 @@ func (s *Session) Election(o ElectionOptions) (*Election, error) {
 
 func (s *Session) election(o ElectionOptions) *Election {
 	prefix := prefixOf(o.Key)
-	return &Election{s: s, opts: o, prefix: prefix, office: s.office(prefix)}
+	e := &Election{s: s, opts: o, prefix: prefix, office: s.office(prefix)}
+	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	return e
+}
+
+// bind is the context of a campaign: the caller's, ended by Close too.
+func (e *Election) bind(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(e.ctx, func() { cancel(ErrClosed) })
+	return ctx, func() { stop(); cancel(nil) }
 }
 
 func (o ElectionOptions) validate() error {
@@ -122,9 +135,11 @@ func (e *Election) Campaign(ctx context.Context, identity string) error {
 
 // CampaignTerm is Campaign, and returns the term.
 func (e *Election) CampaignTerm(ctx context.Context, identity string) (*Term, error) {
-	if t, err := e.start(); t != nil || err != nil {
+	if t, err := e.start(ctx); t != nil || err != nil {
 		return t, err
 	}
+	ctx, cancel := e.bind(ctx)
+	defer cancel()
 	if err := e.office.enter(ctx, e.s); err != nil {
 		e.stop(nil)
 		return nil, fmt.Errorf("campaign for %q: %w", e.opts.Key, err)
@@ -140,9 +155,11 @@ func (e *Election) CampaignTerm(ctx context.Context, identity string) (*Term, er
 // leaves nothing behind. Where settling is on and the last holder may not have ended, it settles first,
 // which can take that holder's TTL.
 func (e *Election) TryCampaign(ctx context.Context, identity string) (bool, error) {
-	if t, err := e.start(); t != nil || err != nil {
+	if t, err := e.start(ctx); t != nil || err != nil {
 		return t != nil, err
 	}
+	ctx, cancel := e.bind(ctx)
+	defer cancel()
 	if !e.office.tryEnter() {
 		e.stop(nil)
 		return false, nil
@@ -161,8 +178,8 @@ func (e *Election) TryCampaign(ctx context.Context, identity string) (bool, erro
 	return err == nil, err
 }
 
-// start marks the election as campaigning, or returns the term that it has.
-func (e *Election) start() (*Term, error) {
+// start marks the election as campaigning, or returns the term that it has. Who has given up already asks nobody.
+func (e *Election) start(ctx context.Context) (*Term, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
@@ -176,7 +193,11 @@ func (e *Election) start() (*Term, error) {
 		// The term is over, and its keys are still to be tidied up: Resign does that.
 		return nil, fmt.Errorf("campaign for %q: resign first: %w", e.opts.Key, e.term.Check())
 	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, fmt.Errorf("campaign for %q: %w", e.opts.Key, err)
+	}
 	e.busy = true
+	e.calls.Add(1)
 	return nil, nil
 }
 
@@ -185,6 +206,7 @@ func (e *Election) stop(t *Term) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.busy, e.term = false, t
+	e.calls.Done()
 }
 
 // fail ends a campaign that did not win. The turn is passed on, unless a key's fate is unknown: then it
@@ -192,9 +214,12 @@ func (e *Election) stop(t *Term) {
 func (e *Election) fail(c *candidate, err error) error {
 	switch {
 	case c.left:
-		e.s.burn(c.key, false, e.office.exit)
+		e.s.burn(c.keys(), false, e.office.exit)
 	case errors.Is(err, ErrUndecided):
-		e.s.burn(c.key, true, e.office.exit)
+		if e.s.ctx.Err() != nil {
+			e.s.closeRecord(c.keys()) // no put lands on a session that is over, but one may have
+		}
+		e.s.burn(c.keys(), true, e.office.exit)
 	default:
 		e.office.exit()
 	}
@@ -227,7 +252,8 @@ func (e *Election) Term() *Term {
 // once. After a loss it tidies up, which lets a settling successor start, and returns nil if it could.
 //
 // On an error the outcome is unknown: the term is over for this contender, and Resign may be called again.
-// A session with nothing else on it then stops renewing, so that the key lives no longer than its TTL.
+// A session with nothing else on it then stops renewing, so that the key lives no longer than its TTL; one
+// with more on it goes on trying by itself.
 func (e *Election) Resign(ctx context.Context) error { return e.resign(ctx, EndReleased) }
 
 // ResignAs is Resign, recording how the term ended.
@@ -243,6 +269,8 @@ func (e *Election) resign(ctx context.Context, how End) error {
 	if err := t.end(ctx, how); err != nil {
 		if e.s.idle() {
 			e.s.mute()
+		} else {
+			t.goOn.Do(func() { e.s.releaseOn(t.keys, how) })
 		}
 		return err
 	}
@@ -282,11 +310,13 @@ func (e *Election) Do(ctx context.Context, identity string, fn func(context.Cont
 	return errors.Join(lost, err, e.Resign(ctx))
 }
 
-// Close resigns and, where the session is the election's own, closes it. It is idempotent.
+// Close ends a campaign that is under way, resigns, and, where the session is the election's own, closes it. It is idempotent.
 func (e *Election) Close() error {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
+	e.cancel(ErrClosed)
+	e.calls.Wait()
 	ctx, cancel := e.s.cleanup()
 	defer cancel()
 	err := e.Resign(ctx)

@@ -590,3 +590,66 @@ func TestACampaignOnALostSessionAsksNobody(t *testing.T) {
 		}
 	})
 }
+
+func TestAResignationInDoubtOnASharedSessionGoesOn(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		s := w.session(SessionOptions{})
+		w.must(w.election(s, ElectionOptions{Key: "/e/other"}).Campaign(w.Context(), "o"))
+		e := w.election(s, settled)
+		w.must(e.Campaign(w.Context(), "a"))
+		lost := w.m.Inject(coordtest.Rule{Method: coordtest.Txn, Times: coordtest.Forever, Action: coordtest.LoseRequest()})
+		ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
+		defer cancel()
+		if err := e.Resign(ctx); !errors.Is(err, ErrUndecided) {
+			w.Error(err)
+		}
+		lost.Remove()
+		time.Sleep(time.Minute)
+		if w.m.Get("/e/x/"+leaseHex(s)) != nil || w.m.Get("/open/x") != nil {
+			w.Errorf("still there: %s", w.keys())
+		}
+		w.must(s.Check())
+		w.must(e.Resign(w.Context()))
+		w.must(e.Campaign(w.Context(), "again"))
+	})
+}
+
+func TestCloseEndsACampaignThatIsUnderWay(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		a := w.contender(settled)
+		w.must(a.Campaign(w.Context(), "a"))
+		held := w.keys()
+		s := w.session(SessionOptions{})
+		e := w.election(s, settled)
+		call := w.campaign(w.Context(), e, "b")
+		w.must(e.Close())
+		if !call.finished() || !errors.Is(call.err, ErrClosed) {
+			w.Errorf("the campaign goes on: %v", call.err)
+		}
+		if w.keys() != held {
+			w.Errorf("keys %s, want %s", w.keys(), held)
+		}
+		w.must(s.Check())
+	})
+}
+
+func TestAnObserverTakesNoNestedElectionsLeaderForItsOwn(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		_, err := w.m.Put("/e/x/inner/1", "nested", 0)
+		w.must(err)
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		changes := w.watcher().Watch(ctx)
+		if c := <-changes; !c.Vacant {
+			w.Errorf("%+v", c)
+		}
+		time.Sleep(6 * time.Second) // a probe finds no fault with it
+		_, err = w.m.Put("/e/x/inner/2", "nested", 0)
+		w.must(err)
+		_, err = w.m.Put("/e/x/1", "own", 0)
+		w.must(err)
+		if c := <-changes; c.Leader.Identity != "own" {
+			w.Errorf("%+v", c)
+		}
+	})
+}

@@ -172,3 +172,61 @@ func puts(prefix string) func(*coordtest.Call) bool {
 		return false
 	}
 }
+
+func TestWhoHasGivenUpAlreadyAsksNobody(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		s := w.session(SessionOptions{})
+		e := w.election(s, settled)
+		gave := errors.New("gave up")
+		ctx, cancel := context.WithCancelCause(w.Context())
+		cancel(gave)
+		if err := e.Campaign(ctx, "a"); !errors.Is(err, gave) || errors.Is(err, ErrUndecided) {
+			w.Error(err)
+		}
+		if won, err := e.TryCampaign(ctx, "a"); won || !errors.Is(err, gave) {
+			w.Error(won, err)
+		}
+		if n := w.m.Calls(coordtest.Txn); n != 0 {
+			w.Errorf("%d requests", n)
+		}
+		w.must(e.Campaign(w.Context(), "a"))
+	})
+}
+
+func TestGivingUpWhileTheFirstRequestIsUnderWayLeavesNothing(t *testing.T) {
+	for name, late := range map[string]time.Duration{"answered in a moment": 300 * time.Millisecond, "answered much later": 3 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, coordtest.Options{}, func(w *world) {
+				s := w.session(SessionOptions{})
+				w.must(w.election(s, ElectionOptions{Key: "/e/other"}).Campaign(w.Context(), "o"))
+				w.m.Inject(coordtest.Rule{Method: coordtest.Txn, When: puts("/e/x/"), Action: coordtest.LateBy(late)})
+				ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
+				defer cancel()
+				if err := w.election(s, settled).Campaign(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUndecided) {
+					w.Error(err)
+				}
+				time.Sleep(10 * time.Second)
+				if w.m.Get("/open/x") != nil || len(w.m.Keys("/e/x/")) != 0 {
+					w.Errorf("left %s", w.keys())
+				}
+				w.must(s.Check())
+			})
+		})
+	}
+}
+
+func TestASessionClosedUnderTheFirstRequestLeavesNoRecord(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		s := w.session(SessionOptions{})
+		e := w.election(s, settled)
+		w.m.Inject(coordtest.Rule{Method: coordtest.Txn, Action: coordtest.After(func() { time.Sleep(100 * time.Millisecond) })})
+		call := w.campaign(w.Context(), e, "b")
+		w.must(s.Close(w.Context()))
+		if call.wait().err == nil {
+			w.Error("won on a closed session")
+		}
+		if w.m.Get("/open/x") != nil || len(w.m.Keys("/e/")) != 0 {
+			w.Errorf("left %s", w.keys())
+		}
+	})
+}

@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -200,7 +201,7 @@ func (f *follower) list(ctx context.Context) (int64, error) {
 	}
 	f.queue = map[string]*mvccpb.KeyValue{}
 	for _, kv := range got.Kvs {
-		f.queue[string(kv.Key)] = kv
+		f.put(kv)
 	}
 	f.say(ctx)
 	return got.Header.Revision, nil
@@ -235,9 +236,16 @@ func (f *follower) apply(ctx context.Context, ev *clientv3.Event) {
 	if ev.Type == clientv3.EventTypeDelete {
 		delete(f.queue, string(ev.Kv.Key))
 	} else {
-		f.queue[string(ev.Kv.Key)] = ev.Kv
+		f.put(ev.Kv)
 	}
 	f.say(ctx)
+}
+
+// put takes a candidate in. A key of another election, nested in this one, is none.
+func (f *follower) put(kv *mvccpb.KeyValue) {
+	if !nested(f.e.prefix, string(kv.Key)) {
+		f.queue[string(kv.Key)] = kv
+	}
 }
 
 // probe reads the leader and reports whether the watch can be believed.
@@ -246,7 +254,7 @@ func (f *follower) probe(ctx context.Context) bool {
 	defer cancel()
 	leader, err := f.e.Leader(try)
 	known := toCandidate(f.oldest())
-	return err == nil && leader.Token == known.Token || err != nil && err == ErrNoLeader && known.Token == 0
+	return err == nil && leader.Token == known.Token || err == ErrNoLeader && known.Token == 0 || errors.Is(err, ErrNestedKey)
 }
 
 // oldest is the leader by what is known.

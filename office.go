@@ -51,7 +51,7 @@ func (o *office) exit() { <-o.turn }
 // burn takes over a key whose fate is unknown, with the office's turn: nobody campaigns for it until it
 // is definite, which may be when the session ends. put says that a put may still land; else a delete may
 // not have. A session with nothing else on it renews no more, so that the TTL bounds it.
-func (s *Session) burn(key string, put bool, settled func()) {
+func (s *Session) burn(k TermKeys, put bool, settled func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.claims) == 0 {
@@ -63,9 +63,10 @@ func (s *Session) burn(key string, put bool, settled func()) {
 	}
 	s.wg.Go(func() {
 		defer settled()
+		defer s.closeRecord(k)
 		pause := backoff{low: s.bounds.TTL / 100, high: s.bounds.Renew}
 		for s.ctx.Err() == nil {
-			at, there, err := s.deleteOwn(key)
+			at, there, err := s.deleteOwn(k.Key)
 			switch {
 			case err != nil:
 				pause.pause(s.ctx)
@@ -73,10 +74,17 @@ func (s *Session) burn(key string, put bool, settled func()) {
 				return
 			default:
 				// Until the key lands: then it is no longer absent.
-				awaitEnd(s.ctx, s, key, at+1, func(kv *mvccpb.KeyValue) bool { return kv == nil })
+				awaitEnd(s.ctx, s, k.Key, at+1, func(kv *mvccpb.KeyValue) bool { return kv == nil })
 			}
 		}
 	})
+}
+
+// closeRecord closes the record that an attempt left without ever having led, as far as etcd lets it.
+func (s *Session) closeRecord(k TermKeys) {
+	ctx, cancel := s.cleanup()
+	defer cancel()
+	_ = k.release(ctx, s.cli, EndReleased, false, s.tryFor()) // else it is settled
 }
 
 // deleteOwn deletes key if it is on the session's lease, and reports whether it was.

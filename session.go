@@ -49,6 +49,7 @@ type Session struct {
 	cancel  context.CancelCauseFunc
 	kick    chan struct{} // renew now
 	renewed chan struct{} // proven rose
+	rearm   chan struct{} // what the loss counts from went back: the watchdog looks again
 	wg      sync.WaitGroup
 
 	mu       sync.Mutex
@@ -94,7 +95,7 @@ func NewSession(ctx context.Context, cli *clientv3.Client, o SessionOptions) (*S
 
 	s := &Session{
 		cli: cli, lease: granted.ID, clock: clock, log: orDiscard(o.Logger),
-		kick: make(chan struct{}, 1), renewed: make(chan struct{}, 1),
+		kick: make(chan struct{}, 1), renewed: make(chan struct{}, 1), rearm: make(chan struct{}, 1),
 		bounds: bounds(time.Duration(granted.TTL)*time.Second, asked.Margin, cmp.Or(o.Grace, DefaultGrace)),
 		proven: sent, claims: map[*claim]struct{}{}, offices: map[string]*office{},
 	}
@@ -202,6 +203,7 @@ func (s *Session) watchdog() {
 		}
 		select {
 		case <-time.After(left):
+		case <-s.rearm:
 		case <-s.ctx.Done():
 			return
 		}

@@ -385,7 +385,7 @@ func TestCloseTellsWhenTheLeaseIsLeftToItsTTL(t *testing.T) {
 				w.Error("a claim on a closed session")
 			}
 			freed := false
-			s.burn("/k", true, func() { freed = true })
+			s.burn(TermKeys{Key: "/k"}, true, func() { freed = true })
 			if !freed {
 				w.Error("a turn that nobody gives back")
 			}
@@ -431,5 +431,45 @@ func TestAPlainRenewalDoesNotProlongATerm(t *testing.T) {
 		if w.now() != 3500*time.Millisecond {
 			w.Errorf("lost at %v, want 3.5s", w.now())
 		}
+	})
+}
+
+// Red when begin does not wake the watchdog: it sleeps by a plain renewal, which counts for nothing now.
+func TestATermOnASessionThatWasIdleEndsByItsLastProof(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		s := w.session(SessionOptions{TTL: 30 * time.Second})
+		e := w.election(s, settled)
+		w.must(e.Campaign(w.Context(), "a"))
+		time.Sleep(31 * time.Second)
+		w.must(e.Resign(w.Context()))
+		time.Sleep(18 * time.Second) // plain renewals
+		w.must(e.Campaign(w.Context(), "a"))
+		w.m.Inject(coordtest.Rule{Times: coordtest.Forever, Action: coordtest.LoseRequest()})
+		term, _ := s.Deadlines()
+		<-e.Term().Lost()
+		if w.now() != term {
+			w.Errorf("lost at %v, want %v", w.now(), term)
+		}
+	})
+}
+
+// Red when a term that could not begin stays counted: plain renewals then keep no idle session.
+func TestATermThatDidNotBeginIsNotCounted(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		o := ElectionOptions{Key: "/e/x"}
+		a := w.contender(o)
+		w.must(a.Campaign(w.Context(), "a"))
+		s := w.session(SessionOptions{})
+		call := w.campaign(w.Context(), w.election(s, o), "b")
+		w.m.Inject(coordtest.Rule{Method: coordtest.Txn, Skip: 1, Action: coordtest.After(func() {
+			w.m.Delete("/e/x/" + leaseHex(s))
+			time.Sleep(50 * time.Millisecond)
+		})})
+		w.must(a.Resign(w.Context()))
+		if err := call.wait().err; !errors.Is(err, ErrKeyGone) {
+			w.Error(err)
+		}
+		time.Sleep(20 * time.Second)
+		w.must(s.Check())
 	})
 }

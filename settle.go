@@ -159,7 +159,9 @@ func (t *settler) until() time.Duration {
 // zero answer is none.
 func (t *settler) answer(a ttlAnswer) {
 	t.runOut = 0
-	if a.mod != 0 && a.mod == t.rec.mod && a.left <= t.rec.TTL-t.rec.Term {
+	// Up to a second more is left than the answer says, and the holder's clock may run slower than etcd's.
+	past := t.rec.TTL - time.Duration(float64(t.rec.Term)/(1-rateError)) - time.Second
+	if a.mod != 0 && a.mod == t.rec.mod && a.left <= past {
 		t.runOut = a.at + a.left + time.Second
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
@@ -241,11 +242,11 @@ func TestAnAnswerCountsOnlyPastThePointOfNoReturn(t *testing.T) {
 		answer ttlAnswer
 		want   time.Duration
 	}{
-		{ttlAnswer{5, 7 * time.Second, 15 * time.Second}, 30 * time.Second}, // the holder may still renew
-		{ttlAnswer{5, 6 * time.Second, 15 * time.Second}, 22 * time.Second}, // it may not
+		{ttlAnswer{5, 6 * time.Second, 15 * time.Second}, 30 * time.Second}, // 6.9 s may be left: the holder may still renew
+		{ttlAnswer{5, 5 * time.Second, 15 * time.Second}, 21 * time.Second}, // it may not
 		{ttlAnswer{5, 0, 15 * time.Second}, 16 * time.Second},
 		{ttlAnswer{4, 0, 15 * time.Second}, 30 * time.Second}, // about another hold
-		{ttlAnswer{5, 6 * time.Second, 29 * time.Second}, 30 * time.Second},
+		{ttlAnswer{5, 5 * time.Second, 29 * time.Second}, 30 * time.Second},
 	} {
 		if s.answer(row.answer); s.until() != row.want {
 			t.Errorf("answer %+v: until %v, want %v", row.answer, s.until(), row.want)
@@ -341,6 +342,34 @@ func TestWithoutSettlingTheSuccessorStartsAtOnce(t *testing.T) {
 		w.must(b.wait().err)
 		if b.at != 0 || len(w.m.Keys("/open")) != 0 {
 			w.Errorf("started at %v, keys %s", b.at, w.keys())
+		}
+	})
+}
+
+// Red when an answer counts that is rounded down to the threshold, or when the holder's clock may not be slower than
+// etcd's: a is at 3.2 s of 3.5 s when it is asked for, renews after that, and loses its key early.
+func TestAHolderThatRenewsAfterTheAnswerIsSettledInFull(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		a := w.contender(settled)
+		w.must(a.Campaign(w.Context(), "a"))
+		time.Sleep(200 * time.Millisecond)
+		b := w.campaign(w.Context(), w.contender(settled), "b") // asks at 2.2 s, 4.2 s, ... 60.2 s
+		time.Sleep(57*time.Second + 300*time.Millisecond)       // a's renewal of 57 s was the last
+		own := func(c *coordtest.Call) bool {
+			return c.Request.(*pb.LeaseKeepAliveRequest).ID == int64(a.s.Lease())
+		}
+		back := make(chan struct{})
+		slow := w.m.Inject(coordtest.Rule{Method: coordtest.KeepAlive, Times: coordtest.Forever, When: own, Action: coordtest.Late(back)})
+		time.Sleep(2*time.Second + 800*time.Millisecond)
+		close(back)
+		slow.Remove()
+		time.Sleep(20 * time.Millisecond)
+		w.must(a.s.Check())
+		w.m.Inject(coordtest.Rule{Method: coordtest.KeepAlive, Times: coordtest.Forever, When: own, Action: coordtest.LoseRequest()})
+		w.must(w.m.Revoke(a.s.Lease()))
+		w.must(b.wait().err)
+		if _, kill := a.s.Deadlines(); b.at < kill {
+			w.Errorf("b starts at %v; a's work may live until %v", b.at, kill)
 		}
 	})
 }

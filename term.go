@@ -22,6 +22,7 @@ type Term struct {
 	claim *claim
 	keys  TermKeys
 	once  sync.Once // of letting the session off
+	goOn  sync.Once // of releasing in the background
 }
 
 // Context ends when the term does. Its cause wraps ErrTermLost, ErrSessionLost, ErrClosed or ErrResigned.
@@ -84,16 +85,25 @@ func (t *Term) Keys() TermKeys { return t.keys }
 func (c *candidate) begin(ctx context.Context) (*Term, error) {
 	s := c.s
 	for {
+		if err := context.Cause(ctx); err != nil {
+			return nil, c.leave(err) // won too late: the caller has gone
+		}
 		s.mu.Lock()
 		fresh := s.check() == nil && s.clock() < s.proven+s.bounds.Term
-		if fresh {
+		lost := context.Cause(c.claim.ctx)
+		if fresh && lost == nil {
 			s.holds++
 		}
 		s.mu.Unlock()
-		if err := context.Cause(c.claim.ctx); err != nil {
-			return nil, c.leave(err)
-		}
-		if fresh {
+		switch {
+		case lost != nil:
+			return nil, c.leave(lost)
+		case fresh:
+			// From here on plain renewals count for nothing: the watchdog may have slept by one.
+			select {
+			case s.rearm <- struct{}{}:
+			default:
+			}
 			return &Term{s: s, claim: c.claim, keys: c.keys()}, nil
 		}
 		s.renewNow()
@@ -101,7 +111,6 @@ func (c *candidate) begin(ctx context.Context) (*Term, error) {
 		case <-s.renewed:
 		case <-c.claim.ctx.Done():
 		case <-ctx.Done():
-			return nil, c.leave(context.Cause(ctx))
 		}
 	}
 }
@@ -165,6 +174,11 @@ func (k TermKeys) CloseRecord(ctx context.Context, cli *clientv3.Client, how End
 
 // releaseTry bounds one request of a release that has no session to take a bound from.
 const releaseTry = 2500 * time.Millisecond
+
+// releaseOn goes on releasing for as long as the session lives.
+func (s *Session) releaseOn(k TermKeys, how End) {
+	s.spawn(func() {}, func() { _ = k.release(s.ctx, s.cli, how, true, s.tryFor()) })
+}
 
 // release of a session's own keys: the context bounds it, but it is tried once even where that has ended.
 func (s *Session) release(ctx context.Context, k TermKeys, how End) error {
