@@ -16,6 +16,9 @@ const (
 	DefaultMargin = 500 * time.Millisecond
 )
 
+// maxTTL is the longest lease time: nobody waits for longer because a record says so.
+const maxTTL = 24 * time.Hour
+
 // rateError is the share of a TTL that is given away so that clocks whose rates differ still agree on
 // who may work. NTP daemons slew by up to 8.3 % (chrony's default maxslewrate); 10 % covers that.
 const rateError = 0.1
@@ -44,8 +47,8 @@ type Bounds struct {
 // would be left between loss and deadline.
 func NewBounds(ttl, margin, grace time.Duration) (Bounds, error) {
 	ttl, margin, grace = cmp.Or(ttl, DefaultTTL), cmp.Or(margin, DefaultMargin), cmp.Or(grace, DefaultGrace)
-	if ttl < time.Second || ttl%time.Second != 0 {
-		return Bounds{}, fmt.Errorf("%w: ttl %v: want whole seconds, at least 1s", ErrInvalidOption, ttl)
+	if ttl < time.Second || ttl > maxTTL || ttl%time.Second != 0 {
+		return Bounds{}, fmt.Errorf("%w: ttl %v: want whole seconds from 1s to 24h", ErrInvalidOption, ttl)
 	}
 	if grace < 0 {
 		return Bounds{}, fmt.Errorf("%w: grace %v: want a positive duration", ErrInvalidOption, grace)

@@ -275,7 +275,7 @@ func (c *candidate) adopt(ctx context.Context, why error) (won bool, v view, err
 	kv, at, err := c.readBack(ctx)
 	if kv == nil {
 		// Absent now, or not to be read; but the request may still be under way, or have left its record.
-		return false, v, fmt.Errorf("%w: %w", ErrUndecided, errors.Join(why, err))
+		return false, v, fmt.Errorf("%w: %w", ErrUndecided, errors.Join(c.why(ctx, why), err))
 	}
 	c.found(kv.CreateRevision, at)
 	if ctx.Err() != nil {

@@ -27,7 +27,8 @@ type ElectionOptions struct {
 
 	// Settle makes a successor wait until a holder that lost its key early has surely ended. Off by default.
 	Settle SettleOptions
-	// Waiting is called by the campaigning goroutine whenever what it waits for changes. It must not block.
+	// Waiting is called by the campaigning goroutine whenever what it waits for changes. It must not
+	// block, and must not close the election.
 	Waiting func(Waiting)
 	// Grace and Margin are those of the election's own session; see [SessionOptions].
 	Grace, Margin time.Duration

@@ -84,6 +84,7 @@ func (s *Session) burn(k TermKeys, put bool, settled func()) {
 func (s *Session) closeRecord(k TermKeys) {
 	ctx, cancel := s.cleanup()
 	defer cancel()
+	k.Last = ""                                               // nobody led
 	_ = k.release(ctx, s.cli, EndReleased, false, s.tryFor()) // else it is settled
 }
 

@@ -103,7 +103,7 @@ func decodeRecord(kv *mvccpb.KeyValue, fallback time.Duration) Record {
 		return rec
 	}
 	lease, err := strconv.ParseInt(w.Lease, 16, 64)
-	if err != nil || w.TTL <= 0 || w.TTL > int64(100*365*24*time.Hour/time.Second) {
+	if err != nil || w.TTL <= 0 || w.TTL > int64(maxTTL/time.Second) {
 		return rec
 	}
 	rec.Lease, rec.N, rec.TTL = clientv3.LeaseID(lease), w.N, time.Duration(w.TTL)*time.Second
@@ -111,9 +111,15 @@ func decodeRecord(kv *mvccpb.KeyValue, fallback time.Duration) Record {
 	if w.TermMS <= 0 || rec.Term > rec.TTL {
 		rec.Term = rec.TTL // no answer is low enough
 	}
-	rec.Holder, rec.At = unembed(w.Holder), w.At
+	// A holder that is longer than any of ours is not repeated: it would make the next record too big for etcd.
+	if rec.At = w.At; len(w.Holder) <= maxHolder {
+		rec.Holder = unembed(w.Holder)
+	}
 	return rec
 }
+
+// maxHolder bounds what is taken over of a recorded holder, in bytes.
+const maxHolder = 4096
 
 // of reports whether the record is about attempt n of the session with that lease, and no other.
 func (r Record) of(lease clientv3.LeaseID, n int64) bool {
@@ -159,11 +165,16 @@ func (t *settler) until() time.Duration {
 // zero answer is none.
 func (t *settler) answer(a ttlAnswer) {
 	t.runOut = 0
-	// Up to a second more is left than the answer says, and the holder's clock may run slower than etcd's.
-	past := t.rec.TTL - time.Duration(float64(t.rec.Term)/(1-rateError)) - time.Second
-	if a.mod != 0 && a.mod == t.rec.mod && a.left <= past {
+	if a.mod != 0 && a.mod == t.rec.mod && a.left <= t.rec.past() {
 		t.runOut = a.at + a.left + time.Second
 	}
+}
+
+// past is the most that an answer may say where it shows the holder past its point of no return. Up to a second more
+// is left than an answer says, and the holder's clock may run slower than etcd's. Below 0, with a grace that is
+// short for the TTL, no answer can show it.
+func (r Record) past() time.Duration {
+	return r.TTL - time.Duration(float64(r.Term)/(1-rateError)) - time.Second
 }
 
 // ttlAnswer is what etcd said of a lease's remaining time.

@@ -3,6 +3,7 @@ package coord
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,6 +229,14 @@ func TestARecordThatCannotBeReadIsSettledForTheOwnTTL(t *testing.T) {
 			t.Errorf("%q: %+v", value, rec)
 		}
 	}
+	// What cannot be one of ours is not waited for, nor repeated.
+	if rec := decodeRecord(&mvccpb.KeyValue{Value: []byte(`{"lease":"1","ttl":3000000000}`), ModRevision: 7}, time.Second); rec.TTL != time.Second {
+		t.Errorf("%+v", rec)
+	}
+	huge := `{"lease":"1","ttl":2,"holder":"` + strings.Repeat("<", 400_000) + `"}`
+	if rec := decodeRecord(&mvccpb.KeyValue{Value: []byte(huge), ModRevision: 7}, time.Second); rec.TTL != 2*time.Second || rec.Holder != "" {
+		t.Errorf("ttl %v, %d bytes of holder", rec.TTL, len(rec.Holder))
+	}
 	// A record without the holder's point of no return lets no answer count.
 	rec := decodeRecord(&mvccpb.KeyValue{Value: []byte(`{"lease":"1f","ttl":10,"holder":{"host":"h"}}`), ModRevision: 7}, time.Second)
 	if rec.Lease != 0x1f || rec.TTL != 10*time.Second || rec.Term != rec.TTL || rec.Holder != `{"host":"h"}` {
@@ -372,4 +381,23 @@ func TestAHolderThatRenewsAfterTheAnswerIsSettledInFull(t *testing.T) {
 			w.Errorf("b starts at %v; a's work may live until %v", b.at, kill)
 		}
 	})
+}
+
+func TestADeadHostCostsOneTTLWithAShortGraceToo(t *testing.T) {
+	for _, grace := range []time.Duration{5 * time.Second, 2 * time.Second, time.Second} {
+		t.Run(grace.String(), func(t *testing.T) {
+			inBubble(t, coordtest.Options{Members: 2}, func(w *world) {
+				a := w.election(w.session(SessionOptions{Grace: grace}, 1), settled)
+				w.must(a.Campaign(w.Context(), "a"))
+				b := w.campaign(w.Context(), w.contender(settled, 0), "b")
+				time.Sleep(time.Minute + 100*time.Millisecond)
+				w.m.Stop(1) // a's last renewal was sent at 60 s
+				w.must(b.wait().err)
+				if b.at < 70*time.Second || b.at > 71500*time.Millisecond {
+					w.Errorf("started at %v, want within 1.5 s of the expiry at 70 s", b.at)
+				}
+				w.m.Cont(1)
+			})
+		})
+	}
 }

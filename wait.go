@@ -86,21 +86,26 @@ func (c *candidate) until(ctx context.Context, p *peek, rev int64, deadline time
 	}
 }
 
-// poll asks for the recorded lease's remaining time every fifth of its TTL, until ctx ends, and returns
-// the last answer that it got.
+// poll asks for the recorded lease's remaining time every fifth of its TTL, and sooner where the next answer may
+// count, until ctx ends, and returns the last answer that it got.
 func (c *candidate) poll(ctx context.Context) (last ttlAnswer) {
 	rec := c.settler.rec
-	tick := time.NewTicker(rec.TTL / 5)
-	defer tick.Stop()
+	next := time.NewTimer(rec.TTL / 5)
+	defer next.Stop()
 	for {
 		select {
-		case <-tick.C:
+		case <-next.C:
 		case <-ctx.Done():
 			return last
 		}
+		pause := rec.TTL / 5
 		if a, err := c.s.askTTL(ctx, rec, candidateKey(c.prefix, rec.Lease)); err == nil {
 			last = a
+			if early := a.left - rec.past(); early > 0 {
+				pause = min(pause, max(early, rec.TTL/20))
+			}
 		}
+		next.Reset(pause)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/internal/etcd/etcdtest"
@@ -117,5 +118,36 @@ func TestAWaiterOutlastsAnEtcdThatIsAway(t *testing.T) {
 	}
 	if code := p.Wait(); code != 0 || p.Stdout() != "ours\n" {
 		t.Errorf("code %d, %q; %s", code, p.Stdout(), p.Stderr())
+	}
+}
+
+// TestATermWhileWaitingIsNotHeldUpByAFrozenGuard: a guard that has nothing to end is not waited for.
+func TestATermWhileWaitingIsNotHeldUpByAFrozenGuard(t *testing.T) {
+	t.Parallel()
+	office := etcdtest.Office(t)
+	el, err := coord.NewElection(t.Context(), etcdtest.Shared(t).Client(t), coord.ElectionOptions{Key: hold.ElectPrefix(office)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = el.Close() })
+	if err := el.Campaign(t.Context(), "somebody else"); err != nil {
+		t.Fatal(err)
+	}
+	p := run.Start(t, []string{"CONCH_ENDPOINTS=" + etcdtest.Shared(t).Endpoint()}, "elect", office, "--", "true")
+	p.WaitLog("msg=waiting")
+	guard := p.Guard()
+	if err := syscall.Kill(guard, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	p.Signal(syscall.SIGTERM)
+	if code := p.Wait(); code != 143 {
+		t.Errorf("code %d; %s", code, p.Stderr())
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if run.Alive(guard) {
+		t.Error("the guard is left")
 	}
 }

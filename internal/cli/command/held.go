@@ -33,11 +33,14 @@ func (h *held) Cause() error {
 	return nil
 }
 
-// Release gives up the key and closes the record. The lease is revoked at the same time, not after that: etcd writes
-// both down at once, so neither this process nor its successor waits for the revoke. office.close waits for its end.
+// Release gives up the key and closes the record. The revoke follows at once, and nobody here waits for it: office.close
+// does. Not before: a key that goes ahead of its record looks like an unclean end to the successor.
 func (h *held) Release(ctx context.Context, end hold.End) error {
-	go func() { _ = h.el.Session().Close(ctx) }() // office.close gets the same answer
-	return h.el.ResignAs(ctx, coord.End(end))
+	err := h.el.ResignAs(ctx, coord.End(end))
+	if err == nil {
+		go func() { _ = h.el.Session().Close(context.WithoutCancel(ctx)) }()
+	}
+	return err
 }
 
 func (h *held) Testament() []byte {

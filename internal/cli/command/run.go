@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -44,6 +46,8 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 		return 0, fmt.Errorf("%w: %w", hold.ErrUnreachable, err)
 	}
 
+	defer reaping(g)()
+
 	log := cli.NewLogger(c.env.Stderr, f.Quiet)
 	if f.settle == "off" {
 		log.Warn("settling is off: if a hold of this office ended early, its child may still run beside this one", "name", name)
@@ -67,7 +71,7 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 	farewell := make(chan error, 1)
 	go func() { farewell <- g.Close() }()
 	o.close(out.Released || out.Status.Rev == 0)
-	<-farewell // a guard that had to be killed has nothing left to guard
+	parted(farewell, g, out)
 
 	c.writeStatus(f, out.Status)
 	return out.Status.Code, c.failure(out)
@@ -83,6 +87,36 @@ func (c *call) office(f *electFlags, name string, argv []string, client *clientv
 		o.until = c.began.Add(f.wait)
 	}
 	return o
+}
+
+// parted waits for the guard's end. One that has nothing to end and does not leave is stopped: it is ended.
+func parted(farewell <-chan error, g *guard.Client, out supervise.Outcome) {
+	if !out.Started {
+		select {
+		case <-farewell:
+			return
+		case <-time.After(partWithin):
+			g.Kill()
+		}
+	}
+	<-farewell // a guard that had to be killed has nothing left to guard
+}
+
+// partWithin is how long a guard that never had a child may take to leave.
+const partWithin = 500 * time.Millisecond
+
+// reaping takes away what has come to this process and ended, since it is a subreaper, and may be the first process
+// of a container. The returned function ends it.
+func reaping(g *guard.Client) (stop func()) {
+	children, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(children, syscall.SIGCHLD)
+	go func() {
+		defer close(done)
+		for range children {
+			g.Reap()
+		}
+	}()
+	return func() { signal.Stop(children); close(children); <-done }
 }
 
 // failure says why nothing was started. What happened to a child is in the log already, and who sent a signal

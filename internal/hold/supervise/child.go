@@ -75,8 +75,11 @@ func (m *machine) onRefused(ev guard.Event) {
 // execError tells a command that is not there from one that cannot be run.
 func execError(errno syscall.Errno, path string) error {
 	is := hold.ErrNotExecutable
-	if errno == syscall.ENOENT || errno == syscall.ENOTDIR {
+	switch errno {
+	case syscall.ENOENT, syscall.ENOTDIR:
 		is = hold.ErrNotFound
+	case syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM:
+		is = hold.ErrNoGuard // the system has no room for a process: that says nothing about the command
 	}
 	return fmt.Errorf("%w: exec %s: %w", is, hold.Escape(path), errno)
 }
