@@ -65,7 +65,7 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 		Foreground: true,
 		NowFunc:    coord.Now,
 		Logger:     log,
-	}, o, secondProcess{g}, signals)
+	}, o, g, signals)
 
 	// The guard leaves while the lease is revoked.
 	farewell := make(chan error, 1)
@@ -184,13 +184,4 @@ func (c *call) writeStatus(f *electFlags, s hold.Status) {
 	if err := hold.WriteStatus(f.statusFile, s); err != nil {
 		cli.NewLogger(c.env.Stderr, f.Quiet).Warn("no status file", "reason", err.Error())
 	}
-}
-
-// secondProcess is a guard as the supervisor wants it.
-type secondProcess struct{ *guard.Client }
-
-// Kill ends the guard. Whether it ended is what Sweep finds out.
-func (s secondProcess) Kill() error {
-	s.Client.Kill()
-	return nil
 }

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"errors"
 	"os"
 	"runtime"
 	"strconv"
@@ -9,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/go-coord/coord/internal/hold"
 )
 
 // kernel is the loop's hand in the system: it forks, waits and signals.
@@ -24,21 +25,7 @@ type kernel struct {
 	jobs    chan job
 	forking *run // handed to the starter, not yet answered
 	owners  map[int][]*run
-}
-
-// forkResult is the starter's answer. pid 0 means nothing was started.
-type forkResult struct {
-	pid   int
-	errno syscall.Errno
-	why   string
-}
-
-// change is what poll saw of a leader.
-type change struct {
-	stopped syscall.Signal
-	ended   bool
-	code    int
-	signal  syscall.Signal
+	doubts  map[int]hold.Instant // orphans whose owners cannot be told yet, and since when
 }
 
 func newKernel(c config, eof <-chan struct{}, results chan<- forkResult) (*kernel, error) {
@@ -55,6 +42,7 @@ func newKernel(c config, eof <-chan struct{}, results chan<- forkResult) (*kerne
 		tag:    strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(int64(c.clock()), 36),
 		jobs:   make(chan job, 1),
 		owners: map[int][]*run{},
+		doubts: map[int]hold.Instant{},
 	}
 	ready := make(chan struct{})
 	onOwnThread(func() {
@@ -78,56 +66,9 @@ func adopt() error {
 // close ends the starter's thread, and with it what still has its parent-death signal.
 func (k *kernel) close() { close(k.jobs) }
 
-// fork hands a run to the starter, which answers on the results channel.
-func (k *kernel) fork(r *run) {
-	k.forking = r
-	k.jobs <- jobOf(r)
-}
-
-// forked takes note of the answer and says whose it is.
-func (k *kernel) forked() *run {
-	r := k.forking
-	k.forking = nil
-	return r
-}
-
-// start is fork and exec. The clock is judged here, after everything that may take time and can come before.
-func (k *kernel) start(j job, eof <-chan struct{}) forkResult {
-	attr := &syscall.ProcAttr{
-		Dir:   j.spec.Dir,
-		Env:   withRun(j.spec.Env, k.tag+"."+j.id),
-		Files: []uintptr{k.stdio[0].Fd(), k.stdio[1].Fd(), k.stdio[2].Fd()},
-		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
-	}
-	if tty, ok := k.terminal(); ok && j.spec.Foreground {
-		attr.Sys.Foreground, attr.Sys.Ctty = true, tty
-	}
-	select {
-	case <-eof:
-		return forkResult{why: "the wrapper is gone"}
-	default:
-	}
-	if passed(j.term, k.clock()) {
-		return forkResult{why: tooLate}
-	}
-	pid, err := syscall.ForkExec(j.spec.Path, j.spec.Argv, attr)
-	if err != nil {
-		errno := syscall.EINVAL
-		errors.As(err, &errno)
-		return forkResult{errno: errno, why: err.Error()}
-	}
-	return forkResult{pid: pid}
-}
-
-// terminal finds the descriptor of a terminal whose foreground group is the wrapper's.
-func (k *kernel) terminal() (int, bool) {
-	for _, f := range k.stdio {
-		group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
-		if err == nil && group == k.wrapper {
-			return int(f.Fd()), true
-		}
-	}
-	return 0, false
+// setup is what a start has here: a mark to know its descendants by, and an end when this guard ends.
+func (k *kernel) setup(j job) (env []string, sys *syscall.SysProcAttr) {
+	return withRun(j.spec.Env, k.tag+"."+j.id), &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
 // poll looks at a leader without reaping it.
@@ -203,29 +144,30 @@ func (k *kernel) kill(r *run, runs []*run) {
 
 // left is a picture of what is left of each run apart from its leader. Zombies are reaped on the way; a picture
 // in which one was seen is taken again, because what hung below it has come to us since. proven is false when the picture
-// would not hold still: then nothing may be concluded from what is missing in it.
+// would not hold still, or shows somebody in doubt: then nothing may be concluded from what is missing in it.
 func (k *kernel) left(runs []*run) (left map[*run][]int, proven bool) {
 	for range 8 {
 		orphans, stable := k.family.stable()
 		reaped := false
 		for _, pid := range orphans {
 			if reap(pid) {
-				// The number may come back as somebody else.
-				delete(k.owners, pid)
+				k.forget(pid)
 				reaped = true
 			}
 		}
 		if reaped {
 			continue
 		}
-		left = map[*run][]int{}
+		left, proven = map[*run][]int{}, stable
 		for _, pid := range orphans {
-			for _, r := range k.ownersOf(pid, runs) {
+			owners := k.ownersOf(pid, runs)
+			for _, r := range owners {
 				left[r] = append(left[r], pid)
 			}
+			proven = proven && len(owners) > 0
 		}
-		k.forgetOwners(orphans)
-		return left, stable
+		k.forgetOthers(orphans)
+		return left, proven
 	}
 	// A crowd that dies as fast as it is reaped: the next wake-up goes on, timers come first.
 	left = map[*run][]int{}

@@ -29,19 +29,6 @@ type kernel struct {
 	groups  *groups
 }
 
-type forkResult struct {
-	pid   int
-	errno syscall.Errno
-	why   string
-}
-
-type change struct {
-	stopped syscall.Signal
-	ended   bool
-	code    int
-	signal  syscall.Signal
-}
-
 func newKernel(c config, eof <-chan struct{}, results chan<- forkResult) (*kernel, error) {
 	g, ok := c.kin.(*groups)
 	if !ok {
@@ -50,7 +37,11 @@ func newKernel(c config, eof <-chan struct{}, results chan<- forkResult) (*kerne
 	k := &kernel{config: c, jobs: make(chan job, 1), groups: g}
 	go func() {
 		for j := range k.jobs {
-			results <- k.start(j, eof)
+			f := k.start(j, eof)
+			if f.pid != 0 {
+				k.groups.add(f.pid)
+			}
+			results <- f
 		}
 	}()
 	return k, nil
@@ -58,47 +49,9 @@ func newKernel(c config, eof <-chan struct{}, results chan<- forkResult) (*kerne
 
 func (k *kernel) close() { close(k.jobs) }
 
-func (k *kernel) fork(r *run) {
-	k.forking = r
-	k.jobs <- jobOf(r)
-}
-
-func (k *kernel) forked() *run {
-	r := k.forking
-	k.forking = nil
-	return r
-}
-
-func (k *kernel) start(j job, eof <-chan struct{}) forkResult {
-	attr := &syscall.ProcAttr{
-		Dir:   j.spec.Dir,
-		Env:   j.spec.Env,
-		Files: []uintptr{k.stdio[0].Fd(), k.stdio[1].Fd(), k.stdio[2].Fd()},
-		Sys:   &syscall.SysProcAttr{Setpgid: true},
-	}
-	for _, fd := range attr.Files {
-		group, err := unix.IoctlGetInt(int(fd), unix.TIOCGPGRP)
-		if j.spec.Foreground && err == nil && group == k.wrapper {
-			attr.Sys.Foreground, attr.Sys.Ctty = true, int(fd)
-			break
-		}
-	}
-	select {
-	case <-eof:
-		return forkResult{why: "the wrapper is gone"}
-	default:
-	}
-	if passed(j.term, k.clock()) {
-		return forkResult{why: tooLate}
-	}
-	pid, err := syscall.ForkExec(j.spec.Path, j.spec.Argv, attr)
-	if err != nil {
-		errno := syscall.EINVAL
-		errors.As(err, &errno)
-		return forkResult{errno: errno, why: err.Error()}
-	}
-	k.groups.add(pid)
-	return forkResult{pid: pid}
+// setup is what a start has here: nothing but its group.
+func (k *kernel) setup(j job) (env []string, sys *syscall.SysProcAttr) {
+	return j.spec.Env, &syscall.SysProcAttr{}
 }
 
 // poll reaps the leader when it has ended: from then on the group's number is safe only while the group has members.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/go-coord/coord/internal/hold"
 )
 
 func TestExitCodesAndSignalsComeBackAsTheyAre(t *testing.T) {
@@ -291,6 +293,72 @@ func TestTheOrphansOfTwoRunsAreToldApart(t *testing.T) {
 		t.Fatal("gone, and still there")
 	}
 	w.bye()
+}
+
+// A process that replaces itself without end shows, for a moment each time, neither environment nor arguments. It is
+// not anybody's for that. Red when an empty environment is believed at first sight.
+func TestAProcessInTheMiddleOfAnExecHasNotClearedItsTraces(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "again")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec \"$0\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(script)
+	cmd.Env = []string{runVariable + "=it"}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	told, untold := 0, 0
+	for told < 5000 || untold < 5 {
+		switch names, settled := runsOf(cmd.Process.Pid); {
+		case slices.Equal(names, []string{"it"}):
+			told++
+		case settled:
+			t.Fatalf("after %d looks it seems to have cleared its environment", told+untold)
+		default:
+			untold++
+		}
+	}
+}
+
+// Where several runs are alive, who is in the middle of an exec is nobody's: for a while, so that nobody hides in it.
+// Red when doubt is enough to be signalled, or when it never ends. A zombie shows as little as an exec does.
+func TestWhoCannotBeToldApartYetIsNobodysForAWhile(t *testing.T) {
+	cmd := exec.Command("/bin/true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	zombie := cmd.Process.Pid
+	if err := ignoreEINTR(func() error {
+		return unix.Waitid(unix.P_PID, zombie, nil, unix.WEXITED|unix.WNOWAIT, nil)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	at := hold.Instant(1)
+	k := &kernel{owners: map[int][]*run{}, doubts: map[int]hold.Instant{}}
+	k.clock = func() hold.Instant { return at }
+	a, b := &run{id: "a", pid: 1 << 30}, &run{id: "b", pid: 1<<30 + 1}
+	if got := k.ownersOf(zombie, []*run{a}); !slices.Equal(got, []*run{a}) {
+		t.Fatalf("alone: %v", got)
+	}
+	k.forget(zombie)
+	for _, step := range []time.Duration{0, doubtFor / 2, doubtFor/2 - 1} {
+		at += step
+		if got := k.ownersOf(zombie, []*run{a, b}); got != nil {
+			t.Fatalf("after %d ns: %v", at-1, got)
+		}
+	}
+	k.forgetOthers([]int{zombie})
+	at++
+	if got := k.ownersOf(zombie, []*run{a, b}); !slices.Equal(got, []*run{a, b}) {
+		t.Fatalf("in the end: %v", got)
+	}
+	k.forgetOthers(nil)
+	if len(k.owners)+len(k.doubts) > 0 {
+		t.Fatalf("%v and %v are kept of the dead", k.owners, k.doubts)
+	}
 }
 
 // Who has cleared its environment too could be anybody's: it must be gone before any run is.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,11 @@ const (
 	walkDepth = 64
 	// runVariable names, in a child's environment, the runs that it is part of: one entry a guard, the innermost last.
 	runVariable = "CONCH_RUN"
+	// tornReads is how often an empty environment is read before it is believed.
+	tornReads = 8
+	// doubtFor is how long a process may be in the middle of an exec before it counts as anybody's. The program is read
+	// from a disk meanwhile; SIGKILL is a second or more before anything it could touch.
+	doubtFor = 100 * time.Millisecond
 )
 
 // walk sends one signal down the tree.
@@ -75,14 +79,15 @@ func (w *walk) unborn(pids []int) {
 	}
 }
 
-// orphans lists what has come to us of a run.
+// orphans lists what has come to us of a run. What is in doubt is in nobody's list: the next look knows more.
 func (k *kernel) orphans(r *run, runs []*run) []int {
 	all, _ := k.family.orphans()
 	return slices.DeleteFunc(all, func(pid int) bool { return !slices.Contains(k.ownersOf(pid, runs), r) })
 }
 
-// ownersOf says which runs an orphan may be part of: by its process group, else by its environment, else
-// every run that was alive when it was first seen. The answer stays, because a process may clear its traces later.
+// ownersOf says which runs an orphan may be part of: by its process group, else by its environment, else every run that
+// was alive when it was first seen. The answer stays, because a process may clear its traces later. It is nobody while
+// the orphan is in the middle of an exec, and more than one run is alive: it may be an innocent one's.
 func (k *kernel) ownersOf(pid int, runs []*run) []*run {
 	if owners, ok := k.owners[pid]; ok {
 		return owners
@@ -101,33 +106,64 @@ func (k *kernel) ownersOf(pid int, runs []*run) []*run {
 		}
 		owners = append(owners, r)
 	}
-	if settled && len(owners) > 0 {
+	if !settled && len(owners) > 1 {
+		since, ok := k.doubts[pid]
+		if !ok {
+			since = k.clock()
+			k.doubts[pid] = since
+		}
+		if k.clock()-since < doubtFor {
+			return nil
+		}
+	}
+	if len(owners) > 0 {
 		k.owners[pid] = owners
 	}
 	return owners
 }
 
-// forgetOwners drops what was known of orphans that are no more.
-func (k *kernel) forgetOwners(alive []int) {
+// forget drops what was known of a process that is no more: its number may come back as somebody else.
+func (k *kernel) forget(pid int) {
+	delete(k.owners, pid)
+	delete(k.doubts, pid)
+}
+
+// forgetOthers drops what was known of orphans that are no more.
+func (k *kernel) forgetOthers(alive []int) {
 	for pid := range k.owners {
 		if !slices.Contains(alive, pid) {
-			delete(k.owners, pid)
+			k.forget(pid)
+		}
+	}
+	for pid := range k.doubts {
+		if !slices.Contains(alive, pid) {
+			k.forget(pid)
 		}
 	}
 }
 
-// runsOf reads the runs that a process says it is part of: none when its environment may not be read. settled is
-// false in the middle of an exec, where a process has neither environment nor arguments for a moment.
+// runsOf reads the runs that a process says it is part of: none when its environment may not be read, or is empty.
+// settled is false in the middle of an exec, where a process has neither environment nor arguments for a moment.
 func runsOf(pid int) (names []string, settled bool) {
 	proc := "/proc/" + strconv.Itoa(pid)
-	data, _ := os.ReadFile(proc + "/environ")
-	for v := range bytes.SplitSeq(data, []byte{0}) {
-		if value, ok := bytes.CutPrefix(v, []byte(runVariable+"=")); ok {
-			return strings.Split(string(value), ":"), true
+	// The two are not read at once. Arguments that are there say that no exec was under way, but one may have
+	// been before, or begin after: so an empty environment is believed when it is found around them twice, and once
+	// more for each exec that might have hit just there.
+	for range tornReads {
+		data, _ := readProc(proc + "/environ")
+		for v := range bytes.SplitSeq(data, []byte{0}) {
+			if value, ok := bytes.CutPrefix(v, []byte(runVariable+"=")); ok {
+				return strings.Split(string(value), ":"), true
+			}
+		}
+		if len(data) > 0 {
+			return nil, true
+		}
+		if argv, _ := readProc(proc + "/cmdline"); len(argv) == 0 {
+			return nil, false
 		}
 	}
-	argv, _ := os.ReadFile(proc + "/cmdline")
-	return nil, len(data)+len(argv) > 0
+	return nil, true
 }
 
 // withRun adds a run to an environment, after those of the guards outside.

@@ -46,7 +46,7 @@ type Guard interface {
 	// Events yields what the guard says, in order. KindLost is the last one.
 	Events() <-chan guard.Event
 	// Kill ends the guard process at once. What it was the parent of becomes this process's.
-	Kill() error
+	Kill()
 	// Sweep kills everything that reparented to this process, and returns nil only if nothing is left.
 	// It is called when the guard is gone.
 	Sweep(ctx context.Context) error

@@ -211,7 +211,7 @@ func (d *driver) do(a action) {
 		d.stopRelease()
 	case actKillGuard:
 		// If it cannot be killed, the sweep will not end empty, and that is what counts.
-		_ = d.guard.Kill()
+		d.guard.Kill()
 	case actSweep:
 		go d.sweep()
 	case actLog:

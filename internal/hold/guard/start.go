@@ -1,0 +1,80 @@
+//go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
+
+package guard
+
+import (
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// forkResult is the starter's answer. pid 0 means nothing was started.
+type forkResult struct {
+	pid   int
+	errno syscall.Errno
+	why   string
+}
+
+// change is what poll saw of a leader.
+type change struct {
+	stopped syscall.Signal
+	ended   bool
+	code    int
+	signal  syscall.Signal
+}
+
+// fork hands a run to the starter, which answers on the results channel.
+func (k *kernel) fork(r *run) {
+	k.forking = r
+	k.jobs <- jobOf(r)
+}
+
+// forked takes note of the answer and says whose it is.
+func (k *kernel) forked() *run {
+	r := k.forking
+	k.forking = nil
+	return r
+}
+
+// start is fork and exec, in a group of its own. The clock is judged here, after everything that may take time and can
+// come before.
+func (k *kernel) start(j job, eof <-chan struct{}) forkResult {
+	env, sys := k.setup(j)
+	sys.Setpgid = true
+	if tty, ok := k.terminal(); ok && j.spec.Foreground {
+		sys.Foreground, sys.Ctty = true, tty
+	}
+	attr := &syscall.ProcAttr{
+		Dir:   j.spec.Dir,
+		Env:   env,
+		Files: []uintptr{k.stdio[0].Fd(), k.stdio[1].Fd(), k.stdio[2].Fd()},
+		Sys:   sys,
+	}
+	select {
+	case <-eof:
+		return forkResult{why: "the wrapper is gone"}
+	default:
+	}
+	if passed(j.term, k.clock()) {
+		return forkResult{why: tooLate}
+	}
+	pid, err := syscall.ForkExec(j.spec.Path, j.spec.Argv, attr)
+	if err != nil {
+		errno := syscall.EINVAL
+		errors.As(err, &errno)
+		return forkResult{errno: errno, why: err.Error()}
+	}
+	return forkResult{pid: pid}
+}
+
+// terminal finds the descriptor of a terminal whose foreground group is the wrapper's.
+func (k *kernel) terminal() (int, bool) {
+	for _, f := range k.stdio {
+		group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+		if err == nil && group == k.wrapper {
+			return int(f.Fd()), true
+		}
+	}
+	return 0, false
+}
