@@ -122,52 +122,60 @@ func (c *candidate) putRecord() clientv3.Op {
 	return clientv3.OpPut(c.settler.Open, encodeRecord(c.s, c.n, c.identity))
 }
 
-// grab is the first Txn of try: if nobody holds, put the key (and open the record).
-func (c *candidate) grab(ctx context.Context, open bool) (won bool, v view, err error) {
+// place is the first Txn: if nobody holds, put the key (and open the record); else orElse. It registers a key
+// that was put so.
+func (c *candidate) place(ctx context.Context, open bool, orElse []clientv3.Op) (*clientv3.TxnResponse, error) {
+	// A caller that gives up meanwhile gives it a moment to be answered: a reply makes an end that leaves
+	// nothing, no reply a key whose fate is unknown.
+	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(answerWithin, cancel) })()
+
 	then := []clientv3.Op{c.putKey()}
 	if open {
 		then = append(then, c.putRecord())
 	}
-	got, err := c.first(ctx, c.free(open), then, c.looks(0))
-	if err != nil {
-		return c.adopt(ctx, err)
-	}
-	if !got.Succeeded {
-		v = c.parse(got)
-		// A key of ours can only be left from a request that was given up on: it is adopted, not refused.
-		if v.own != nil && c.mine(v.own) {
-			c.found(v.own.CreateRevision, v.rev)
-			return c.decide(ctx, 0)
-		}
-		return false, v, c.checkNested(v.oldest)
+	got, err := c.commit(patient, c.free(open), then, orElse)
+	if err != nil || !got.Succeeded {
+		return got, err
 	}
 	c.found(got.Header.Revision, got.Header.Revision)
 	if open {
 		c.open = got.Header.Revision
 	}
-	return true, v, nil
+	return got, nil
+}
+
+// grab is the first Txn of try.
+func (c *candidate) grab(ctx context.Context, open bool) (won bool, v view, err error) {
+	got, err := c.place(ctx, open, c.looks(0))
+	switch {
+	case err != nil:
+		return c.adopt(ctx, err)
+	case got.Succeeded:
+		return true, v, nil
+	}
+	v = c.parse(got)
+	// A key of ours can only be left from a request that was given up on: it is adopted, not refused.
+	if v.own != nil && c.mine(v.own) {
+		c.found(v.own.CreateRevision, v.rev)
+		return c.decide(ctx, 0)
+	}
+	return false, v, c.checkNested(v.oldest)
 }
 
 // enter is the first Txn of campaign: leader, settler or queued after one round trip.
 func (c *candidate) enter(ctx context.Context) (won bool, v view, err error) {
-	then := []clientv3.Op{c.putKey()}
-	if c.settler.on() {
-		then = append(then, c.putRecord())
-	}
-	got, err := c.first(ctx, c.free(c.settler.on()), then, append([]clientv3.Op{c.putKey()}, c.looks(0)...))
-	if err != nil {
+	got, err := c.place(ctx, c.settler.on(), append([]clientv3.Op{c.putKey()}, c.looks(0)...))
+	switch {
+	case err != nil:
 		return c.adopt(ctx, err)
+	case got.Succeeded:
+		return true, v, nil
 	}
-	if !got.Succeeded {
-		v = c.parse(got)
-		c.found(v.own.CreateRevision, v.rev)
-		return false, v, c.checkQueue(v)
-	}
-	c.found(got.Header.Revision, got.Header.Revision)
-	if c.settler.on() {
-		c.open = got.Header.Revision
-	}
-	return true, v, nil
+	v = c.parse(got)
+	c.found(v.own.CreateRevision, v.rev)
+	return false, v, c.checkQueue(v)
 }
 
 // decide is the deciding Txn: it wins if the own key stands, is the oldest, and (settling) the record has
@@ -224,15 +232,6 @@ func (c *candidate) judge(v view) (won bool, _ view, err error) {
 
 // mine reports whether a key of the own name is on the own lease.
 func (c *candidate) mine(kv *mvccpb.KeyValue) bool { return kv.Lease == int64(c.s.lease) }
-
-// first sends a Txn that puts the key. A caller that gives up meanwhile gives it a moment to be answered: a
-// reply makes an end that leaves nothing, no reply a key whose fate is unknown.
-func (c *candidate) first(ctx context.Context, cmps []clientv3.Cmp, then, orElse []clientv3.Op) (*clientv3.TxnResponse, error) {
-	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(answerWithin, cancel) })()
-	return c.commit(patient, cmps, then, orElse)
-}
 
 // answerWithin is how long a request under way may still be answered after its caller gave up.
 const answerWithin = 250 * time.Millisecond
@@ -292,10 +291,8 @@ func (c *candidate) readBack(ctx context.Context) (kv *mvccpb.KeyValue, at int64
 		got, err := c.s.cli.Get(try, c.key)
 		cancel()
 		switch {
-		case err == nil && len(got.Kvs) == 0:
-			return nil, 0, nil
 		case err == nil:
-			return got.Kvs[0], got.Header.Revision, nil
+			return only(got), got.Header.Revision, nil
 		case definite(err) || !pause.pause(ctx) || c.s.ctx.Err() != nil:
 			return nil, 0, err
 		}

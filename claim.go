@@ -149,6 +149,14 @@ func first(r *pb.ResponseOp) *mvccpb.KeyValue {
 	return nil
 }
 
+// only is the first key of a Get, nil where there is none.
+func only(got *clientv3.GetResponse) *mvccpb.KeyValue {
+	if len(got.Kvs) == 0 {
+		return nil
+	}
+	return got.Kvs[0]
+}
+
 // awaitEnd blocks until still says no for key, or ctx ends. It watches from revision from on; a watch
 // that ends (compaction, a member without leader, a lost connection) is followed by a read and by a watch
 // from that read on. It returns whether the end was seen.
@@ -185,11 +193,7 @@ func awaitEnd(ctx context.Context, s *Session, key string, from int64, still fun
 		if err != nil {
 			continue
 		}
-		var kv *mvccpb.KeyValue
-		if len(got.Kvs) > 0 {
-			kv = got.Kvs[0]
-		}
-		if !still(kv) {
+		if !still(only(got)) {
 			return true
 		}
 		from = got.Header.Revision + 1

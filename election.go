@@ -67,10 +67,9 @@ type Election struct {
 	cancel context.CancelCauseFunc
 	calls  sync.WaitGroup // campaigns under way
 
-	mu     sync.Mutex
-	busy   bool  // a call is campaigning
-	term   *Term // leading, or resigning until that is definite
-	closed bool
+	mu   sync.Mutex
+	busy bool  // a call is campaigning
+	term *Term // leading, or resigning until that is definite
 }
 
 // NewElection makes an election with a session of its own. ctx bounds the grant of its lease only.
@@ -104,13 +103,6 @@ func (s *Session) election(o ElectionOptions) *Election {
 	return e
 }
 
-// bind is the context of a campaign: the caller's, ended by Close too.
-func (e *Election) bind(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(e.ctx, func() { cancel(ErrClosed) })
-	return ctx, func() { stop(); cancel(nil) }
-}
-
 func (o ElectionOptions) validate() error {
 	switch {
 	case strings.Trim(o.Key, "/") == "":
@@ -139,7 +131,7 @@ func (e *Election) CampaignTerm(ctx context.Context, identity string) (*Term, er
 	if t, err := e.start(ctx); t != nil || err != nil {
 		return t, err
 	}
-	ctx, cancel := e.bind(ctx)
+	ctx, cancel := bind(ctx, e.ctx)
 	defer cancel()
 	if err := e.office.enter(ctx, e.s); err != nil {
 		e.stop(nil)
@@ -159,7 +151,7 @@ func (e *Election) TryCampaign(ctx context.Context, identity string) (bool, erro
 	if t, err := e.start(ctx); t != nil || err != nil {
 		return t != nil, err
 	}
-	ctx, cancel := e.bind(ctx)
+	ctx, cancel := bind(ctx, e.ctx)
 	defer cancel()
 	if !e.office.tryEnter() {
 		e.stop(nil)
@@ -184,7 +176,7 @@ func (e *Election) start(ctx context.Context) (*Term, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
-	case e.closed:
+	case e.ctx.Err() != nil:
 		return nil, ErrClosed
 	case e.busy:
 		return nil, ErrAlreadyCampaigning
@@ -217,9 +209,6 @@ func (e *Election) fail(c *candidate, err error) error {
 	case c.left:
 		e.s.burn(c.keys(), false, e.office.exit)
 	case errors.Is(err, ErrUndecided):
-		if e.s.ctx.Err() != nil {
-			e.s.closeRecord(c.keys()) // no put lands on a session that is over, but one may have
-		}
 		e.s.burn(c.keys(), true, e.office.exit)
 	default:
 		e.office.exit()
@@ -268,9 +257,7 @@ func (e *Election) resign(ctx context.Context, how End) error {
 		return nil
 	}
 	if err := t.end(ctx, how); err != nil {
-		if e.s.idle() {
-			e.s.mute()
-		} else {
+		if !e.s.muteIfIdle() {
 			t.goOn.Do(func() { e.s.releaseOn(t.keys, how) })
 		}
 		return err
@@ -287,13 +274,6 @@ func (e *Election) resign(ctx context.Context, how End) error {
 	return nil
 }
 
-// idle reports whether nothing is held or queued on the session.
-func (s *Session) idle() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.claims) == 0
-}
-
 // Do campaigns, runs fn while leading, and resigns after fn has returned: the shortest correct use. fn's
 // context ends with ctx and with the term; fn has to return when it does, and Do waits for it. The result
 // is fn's error, or the loss if the term was lost before fn returned.
@@ -302,21 +282,19 @@ func (e *Election) Do(ctx context.Context, identity string, fn func(context.Cont
 	if err != nil {
 		return err
 	}
-	inner, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(t.Context(), func() { cancel(context.Cause(t.Context())) })
+	inner, cancel := bind(ctx, t.Context())
 	err = fn(inner, t)
-	stop()
-	cancel(nil)
+	cancel()
 	lost := t.Check()
 	return errors.Join(lost, err, e.Resign(ctx))
 }
 
-// Close ends a campaign that is under way, resigns, and, where the session is the election's own, closes it. It is idempotent.
+// Close ends a campaign that is under way, resigns, and, where the session is the election's own, closes
+// that. It is idempotent.
 func (e *Election) Close() error {
-	e.mu.Lock()
-	e.closed = true
-	e.mu.Unlock()
+	e.mu.Lock() // so that no campaign begins while those under way are waited for
 	e.cancel(ErrClosed)
+	e.mu.Unlock()
 	e.calls.Wait()
 	ctx, cancel := e.s.cleanup()
 	defer cancel()

@@ -63,7 +63,7 @@ type LeaderChange struct {
 func (e *Election) Observe(ctx context.Context) <-chan string {
 	out := make(chan string)
 	e.s.spawn(func() { close(out) }, func() {
-		ctx, cancel := e.s.bind(ctx)
+		ctx, cancel := bind(ctx, e.s.ctx)
 		defer cancel()
 		last := Candidate{}
 		relay(ctx, out, func(ctx context.Context, emit func(string)) {
@@ -85,29 +85,11 @@ func (e *Election) Observe(ctx context.Context) <-chan string {
 func (e *Election) Watch(ctx context.Context) <-chan LeaderChange {
 	out := make(chan LeaderChange)
 	e.s.spawn(func() { close(out) }, func() {
-		ctx, cancel := e.s.bind(ctx)
+		ctx, cancel := bind(ctx, e.s.ctx)
 		defer cancel()
 		relay(ctx, out, func(ctx context.Context, emit func(LeaderChange)) { e.follow(ctx, emit) })
 	})
 	return out
-}
-
-// bind is ctx, ended also by the session's end.
-func (s *Session) bind(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(s.ctx, cancel)
-	return ctx, func() { stop(); cancel() }
-}
-
-// spawn runs work as a goroutine of the session and then done; on a closed session only done.
-func (s *Session) spawn(done, work func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		done()
-		return
-	}
-	s.wg.Go(func() { defer done(); work() })
 }
 
 // mailbox holds the latest value that was put and not yet taken.

@@ -49,21 +49,12 @@ func (o *office) enter(ctx context.Context, s *Session) error {
 func (o *office) exit() { <-o.turn }
 
 // burn takes over a key whose fate is unknown, with the office's turn: nobody campaigns for it until it
-// is definite, which may be when the session ends. put says that a put may still land; else a delete may
-// not have. A session with nothing else on it renews no more, so that the TTL bounds it.
+// is definite, which may be when the session ends; a record that the attempt left is closed then. put says
+// that a put may still land; else a delete may not have. A session with nothing else on it renews no more, so
+// that the TTL bounds it.
 func (s *Session) burn(k TermKeys, put bool, settled func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.claims) == 0 {
-		s.muted = true
-	}
-	if s.closed {
-		settled()
-		return
-	}
-	s.wg.Go(func() {
-		defer settled()
-		defer s.closeRecord(k)
+	s.muteIfIdle()
+	s.spawn(func() { s.closeRecord(k); settled() }, func() {
 		pause := backoff{low: s.bounds.TTL / 100, high: s.bounds.Renew}
 		for s.ctx.Err() == nil {
 			at, there, err := s.deleteOwn(k.Key)
@@ -84,8 +75,9 @@ func (s *Session) burn(k TermKeys, put bool, settled func()) {
 func (s *Session) closeRecord(k TermKeys) {
 	ctx, cancel := s.cleanup()
 	defer cancel()
-	k.Last = ""                                               // nobody led
-	_ = k.release(ctx, s.cli, EndReleased, false, s.tryFor()) // else it is settled
+	k.Last = "" // nobody led
+	// What cannot be closed is settled by whoever comes.
+	_ = k.release(ctx, s.cli, EndReleased, false, s.tryFor())
 }
 
 // deleteOwn deletes key if it is on the session's lease, and reports whether it was.

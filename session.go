@@ -245,8 +245,8 @@ func (s *Session) floor() int64 {
 // accepts and never answers costs one try. ctx's own end still counts, and so does the session's.
 func (s *Session) try(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, s.tryFor())
-	stop := context.AfterFunc(s.ctx, cancel)
-	return ctx, func() { stop(); cancel() }
+	bound, unbind := bind(ctx, s.ctx)
+	return bound, func() { unbind(); cancel() }
 }
 
 // tryFor is the bound of one request.
@@ -258,11 +258,27 @@ func (s *Session) cleanup() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), s.tryFor())
 }
 
-// mute stops the renewals without ending the session: an undecided key then lives no longer than the TTL.
-func (s *Session) mute() {
+// muteIfIdle stops the renewals of a session that has nothing on it, without ending it, and reports whether
+// it did: an undecided key then lives no longer than the TTL.
+func (s *Session) muteIfIdle() bool {
 	s.mu.Lock()
-	s.muted = true
+	defer s.mu.Unlock()
+	idle := len(s.claims) == 0
+	s.muted = s.muted || idle
+	return idle
+}
+
+// spawn runs work as a goroutine of the session, and then done; on a closed session only done.
+func (s *Session) spawn(done, work func()) {
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.wg.Go(func() { defer done(); work() })
+	}
 	s.mu.Unlock()
+	if closed {
+		done()
+	}
 }
 
 // Close ends the session and revokes its lease, which deletes every key on it. It waits for the session's

@@ -64,9 +64,7 @@ func (t *Term) Verify(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("verify term: %w", err)
 	}
-	if len(got.Kvs) == 0 {
-		t.claim.lose(ErrKeyGone)
-	} else if why := t.claim.mine(got.Kvs[0]); why != nil {
+	if why := t.claim.mine(only(got)); why != nil {
 		t.claim.lose(why)
 	}
 	return t.Check()

@@ -1,7 +1,6 @@
 package script
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,7 +34,7 @@ func TestScripts(t *testing.T) {
 		"SILENT":          etcdtest.Silent(t),
 		"REFUSED":         etcdtest.Refused(t),
 		"NOTGRPC":         etcdtest.NotGRPC(t),
-		"TRAP":            trap(t),
+		"TRAP":            etcdtest.Untouched(t),
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:                ".",
@@ -58,29 +57,6 @@ func TestScripts(t *testing.T) {
 type world struct {
 	client   *clientv3.Client
 	programs run.Programs
-}
-
-// trap is an endpoint that nobody may contact.
-func trap(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			c.Close()
-			t.Error("an endpoint was contacted that nobody may contact")
-		}
-	}()
-	t.Cleanup(func() { l.Close(); <-done })
-	return l.Addr().String()
 }
 
 // words are the msg of the log lines of a text, in order; other lines as they are.

@@ -1,37 +1,14 @@
 package command
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/go-coord/coord/internal/etcd/etcdtest"
 	"github.com/go-coord/coord/internal/hold"
 )
-
-// trap is an endpoint that nobody may contact.
-func trap(t *testing.T) (endpoint string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			c.Close()
-			t.Error("etcd was contacted")
-		}
-	}()
-	t.Cleanup(func() { l.Close(); <-done })
-	return l.Addr().String()
-}
 
 func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 	t.Parallel()
@@ -87,7 +64,7 @@ func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 		{"json without who", []string{"elect", "x", "--json", "--", "true"}, []string{"--json", "--who"}},
 		{"version of what", []string{"version", "etcd"}, []string{`"etcd"`}},
 	}
-	endpoint := trap(t)
+	endpoint := etcdtest.Untouched(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newShell("CONCH_ENDPOINTS=" + endpoint)
@@ -137,7 +114,7 @@ func TestACommandThatCannotRunNeverTakesAnOffice(t *testing.T) {
 		}
 		return path
 	}
-	endpoint := trap(t)
+	endpoint := etcdtest.Untouched(t)
 	for name, tt := range map[string]struct {
 		command string
 		code    int

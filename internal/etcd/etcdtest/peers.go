@@ -28,6 +28,12 @@ func NotGRPC(t testing.TB) string {
 	})
 }
 
+// Untouched gives an address that nobody may contact: whoever does fails the test.
+func Untouched(t testing.TB) string {
+	t.Helper()
+	return listen(t, func(net.Conn) { t.Error("an endpoint was contacted that nobody may contact") })
+}
+
 // Refused gives an address that refuses connections, and that nobody else gets, while the test lives: a
 // socket that is bound and does not listen.
 func Refused(t testing.TB) string {
