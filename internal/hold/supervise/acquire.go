@@ -23,7 +23,7 @@ func (m *machine) onAcquired(ev event) {
 	}
 	m.heed(event{kind: evTick})
 	if m.signal != 0 || m.err != nil {
-		m.release()
+		m.leave()
 	}
 	m.tryStart()
 }
@@ -42,13 +42,16 @@ func (m *machine) newRun() {
 	former := m.run
 	m.tries++
 	m.run = hold.FormatLease(m.info.Lease) + "-" + strconv.Itoa(m.tries)
-	m.send(guard.Request{Op: guard.OpBequeath, Run: m.run, Testament: m.testament})
+	m.live = m.run
+	if !m.cfg.FenceOnLose {
+		m.send(guard.Request{Op: guard.OpBequeath, Run: m.run, Testament: m.testament})
+	}
 	if former != "" {
 		m.send(guard.Request{Op: guard.OpForget, Run: former})
 	}
 }
 
-// tryStart asks the guard to start the child, if everything is as it has to be. It is called whenever one
+// tryStart asks the guard to start on-acquire, and after it the child, if everything is as it has to be. It is called whenever one
 // of the conditions may have become true.
 func (m *machine) tryStart() {
 	// I2: nothing starts after loss. heed has compared the clock with the deadline in this very step; the
@@ -60,20 +63,34 @@ func (m *machine) tryStart() {
 		m.newRun() // a refused run never starts
 	}
 	m.phase, m.told = starting, m.deadlines
-	m.send(guard.Request{
-		Op:        guard.OpStart,
-		Run:       m.run,
-		Deadlines: m.deadlines,
-		KillAfter: m.cfg.KillAfter,
-		Testament: m.testament,
-		Spec: &guard.Spec{
-			Path:       m.cfg.Path,
-			Argv:       m.cfg.Argv,
-			Env:        withHold(m.env, m.cfg.Name, m.info),
-			Dir:        m.cfg.Dir,
-			Foreground: m.cfg.Foreground,
-		},
+	if m.cfg.OnAcquire != "" && !m.equipped {
+		m.begin(onAcquire)
+		m.hookBy = m.now + m.cfg.HookTimeout
+		m.start(m.deadlines, m.hook(m.cfg.OnAcquire))
+		return
+	}
+	m.begin(theChild)
+	m.start(m.deadlines, &guard.Spec{
+		Path:       m.cfg.Path,
+		Argv:       m.cfg.Argv,
+		Env:        withHold(m.env, m.cfg.Name, m.info),
+		Dir:        m.cfg.Dir,
+		Foreground: m.cfg.Foreground,
 	})
+}
+
+// begin forgets what was known of the run before: the next one is another run.
+func (m *machine) begin(p part) {
+	m.part, m.live = p, m.run
+	if p != theChild {
+		m.live += "/" + p.String()
+	}
+	m.stopBy, m.termSent, m.killSent, m.stuckSince, m.heardSince = 0, false, false, 0, 0
+	m.hookExit, m.hookBy, m.hookCut = nil, 0, ""
+}
+
+func (m *machine) start(d hold.Deadlines, what *guard.Spec) {
+	m.send(guard.Request{Op: guard.OpStart, Run: m.live, Deadlines: d, KillAfter: m.cfg.KillAfter, Spec: what})
 }
 
 // onRenewed: the deadlines rose; the guard has to know, or a start that came too late can be tried again.
@@ -85,7 +102,7 @@ func (m *machine) onRenewed() {
 		// I3: a lost hold is not extended, whatever etcd says by now.
 		if !m.lost && m.deadlines.Term > m.told.Term {
 			m.told = m.deadlines
-			m.send(guard.Request{Op: guard.OpExtend, Run: m.run, Deadlines: m.deadlines})
+			m.send(guard.Request{Op: guard.OpExtend, Run: m.live, Deadlines: m.deadlines})
 		}
 	}
 }
@@ -103,6 +120,6 @@ func (m *machine) failGuard(kill bool, why string) {
 	case waiting:
 		m.do(action{kind: actCancelAcquire})
 	case held:
-		m.release()
+		m.leave()
 	}
 }

@@ -22,8 +22,8 @@ func (m *machine) onGuard(ev guard.Event) {
 		return
 	}
 	m.heardSince = 0 // it is not frozen
-	// What is said about another run is of no interest, nor what is said after the way out began.
-	if ev.Run != m.run || m.phase != starting && m.phase != running && m.phase != sweeping {
+	// What is said about another run is of no interest, nor what is said after the release began.
+	if ev.Run != m.live || m.phase < starting || m.phase > sweeping {
 		return
 	}
 	switch ev.Kind {
@@ -46,29 +46,36 @@ func (m *machine) onGuard(ev guard.Event) {
 }
 
 func (m *machine) onStarted(ev guard.Event) {
-	m.started = true
+	m.ran()
 	if m.phase == starting {
 		m.phase = running
 	}
-	m.transition("child-start", slog.Int("pid", ev.Pid))
+	m.transition(m.part.String()+"-start", slog.Int("pid", ev.Pid))
 }
 
 // onRefused: nothing was started, and nothing will be under this run id.
 func (m *machine) onRefused(ev guard.Event) {
-	if m.phase != starting {
+	switch {
+	case m.phase == clearing:
+		m.cleared(fmt.Errorf("%w: exec %s: %w", errUnclean, shell, syscall.Errno(ev.Code)))
+		return
+	case m.phase != starting:
 		return
 	}
-	m.phase = held
+	m.phase, m.hookBy = held, 0
 	switch {
 	case m.lost || m.signal != 0:
-		m.release()
+		m.leave()
 	case ev.Code == 0:
 		// Too late by the guard's clock: once more after the next renewal, or at once if that was under way.
 		m.refusedTerm = m.told.Term
 		m.tryStart()
+	case m.part == onAcquire:
+		m.err = fmt.Errorf("%w: on-acquire: exec %s: %w", hold.ErrNotAcquired, shell, syscall.Errno(ev.Code))
+		m.leave()
 	default:
 		m.err = execError(syscall.Errno(ev.Code), m.cfg.Path)
-		m.release()
+		m.leave()
 	}
 }
 
@@ -88,7 +95,10 @@ func execError(errno syscall.Errno, path string) error {
 func (m *machine) onSent(ev guard.Event) {
 	// It did so without having been asked: its own timer ran out, so the child was told to stop, and no
 	// renewal that was under way can take that back (I3). After the child's exit it ends leftovers.
-	if m.stopBy == 0 && m.exit == nil {
+	switch {
+	case m.phase == clearing:
+		m.cut(m.overtime())
+	case m.stopBy == 0 && m.exit == nil && m.hookExit == nil:
 		m.lose(errTimer)
 	}
 	text, sent := "term-sent", &m.termSent
@@ -104,19 +114,24 @@ func (m *machine) onSent(ev guard.Event) {
 // onExited: the direct child ended. Its code counts only if the hold was kept then; the guard's clock
 // decides, because this process may have been frozen meanwhile.
 func (m *machine) onExited(ev guard.Event) {
-	if m.exit != nil {
+	if m.ended() {
 		return
 	}
 	if ev.Time >= m.deadlines.Term {
 		m.lose(errSilent)
 	}
-	m.started = true
-	m.exit = &exit{code: ev.Code, signal: ev.Signal, kept: !m.lost}
+	m.ran()
+	how := &exit{code: ev.Code, signal: ev.Signal, kept: !m.lost}
+	if m.part == theChild {
+		m.exit = how
+	} else {
+		m.hookExit, m.hookBy = how, 0
+	}
 	attrs := []slog.Attr{slog.Int("code", ev.Code)}
 	if ev.Signal != 0 {
 		attrs = []slog.Attr{slog.String("signal", signalName(ev.Signal))}
 	}
-	m.transition("child-exit", attrs...)
+	m.transition(m.part.String()+"-exit", attrs...)
 
 	// The guard ends what is left over by itself, in the time that it was given at the start.
 	if m.stopBy == 0 {
@@ -133,15 +148,29 @@ func (m *machine) onStuck(ev guard.Event) {
 	m.log(slog.LevelWarn, "something of the child outlives SIGKILL", slog.Any("pids", ev.Pids))
 }
 
-// onGone: nothing of the child is left, and that is proven.
+// ended reports whether the run that counts has ended itself.
+func (m *machine) ended() bool {
+	if m.part == theChild {
+		return m.exit != nil
+	}
+	return m.hookExit != nil
+}
+
+// onGone: nothing of the run is left, and that is proven.
 func (m *machine) onGone() {
-	if m.phase == sweeping {
+	switch {
+	case m.phase == sweeping:
 		return // the sweep that is under way says the same
+	case m.part == onAcquire:
+		m.onEquipped()
+		return
+	case m.part == onLose:
+		m.cleared(m.hookFailure())
+		return
+	case m.exit == nil:
+		m.started, m.indebted, m.err = true, true, errUnknown
 	}
-	if m.exit == nil {
-		m.started, m.err = true, errUnknown
-	}
-	m.release()
+	m.leave()
 }
 
 // onGuardGone: the guard ended, or does not listen any more and has to be killed. Its timers are gone with
@@ -157,6 +186,9 @@ func (m *machine) onGuardGone(kill bool, why string) {
 		m.guardGone = true
 		m.lose(fmt.Errorf("%w: %s", errNoGuard, why))
 		m.sweep(kill)
+	case clearing: // the child is gone: nothing is lost but the hook
+		m.guardGone = true
+		m.sweep(kill)
 	default:
 		m.guardGone = true
 	}
@@ -165,7 +197,7 @@ func (m *machine) onGuardGone(kill bool, why string) {
 // takeOver ends a guard that does not do its work, and does it.
 func (m *machine) takeOver(why error) {
 	m.guardGone = true
-	if m.err == nil && !m.lost {
+	if m.err == nil && !m.lost && m.phase != clearing {
 		m.err = why
 	}
 	m.log(slog.LevelWarn, "ending the guard and what is left of the child", slog.String("reason", why.Error()))
@@ -175,7 +207,8 @@ func (m *machine) takeOver(why error) {
 // sweep begins to end what the guard left. Whether a start that was on its way came about is not known: it
 // counts as if it had.
 func (m *machine) sweep(kill bool) {
-	m.phase, m.started = sweeping, true
+	m.phase, m.hookBy = sweeping, 0
+	m.ran()
 	if kill {
 		m.do(action{kind: actKillGuard})
 	}
@@ -188,7 +221,10 @@ func (m *machine) onSwept(err error) {
 	case m.phase != sweeping:
 	case err != nil:
 		m.abandon(fmt.Errorf("%w: %w", errStuck, err))
+	case m.part == onLose:
+		m.cut("was ended: the guard is gone")
+		m.cleared(m.hookFailure())
 	default:
-		m.release()
+		m.leave()
 	}
 }

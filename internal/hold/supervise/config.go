@@ -27,6 +27,21 @@ type Config struct {
 	// has not said "gone" half a margin past the deadline is taken for frozen, and killed.
 	Margin time.Duration
 
+	// OnAcquire is a shell script that runs when the hold is won, under its deadlines, before the child: only if it
+	// exits 0 in time does the child start. Empty: none.
+	OnAcquire string
+
+	// OnLose is a shell script that runs once nothing of the child is left: before the release while the hold is kept, and
+	// after a loss too, with nothing held. It runs also where the child never came, if OnAcquire had begun.
+	OnLose string
+
+	// FenceOnLose: if OnLose was due and did not exit 0 in time, or could not be run, nothing is released. The guard is
+	// left no testament, because it would release without OnLose.
+	FenceOnLose bool
+
+	// HookTimeout is how long either of them may take until SIGTERM; SIGKILL follows after KillAfter.
+	HookTimeout time.Duration
+
 	// Foreground gives the terminal to the child and takes it back at the end, where there is one and
 	// this process has it.
 	Foreground bool
@@ -59,6 +74,10 @@ type Outcome struct {
 	Status hold.Status
 	// Started: the child ran, for however short a time, or may have.
 	Started bool
+	// Clean: nothing of the child and of the hooks is left, and that is proven.
+	Clean bool
+	// Signalled: a signal asked this process to end.
+	Signalled bool
 	// Released: the hold was given up and etcd said so. False after an acquisition means that the key is
 	// left to its TTL; Status.Reason says why.
 	Released bool

@@ -31,12 +31,22 @@
 // Loss and signals do not change the state by themselves: they are facts that are remembered (lost,
 // signal), and they make the guard end the child. The way out is always the same: gone, release, done.
 //
+// # Hooks
+//
+// On-acquire goes through held, starting and running before the child does, under the same deadlines, and back
+// to held when nothing of it is left. On-lose has a state of its own, clearing, between "gone" and releasing:
+// whatever of the two others was started makes it due, once. While it runs the hold is renewed, and a loss is
+// noted and changes nothing: what it has to undo stands all the same. Its deadlines are its own.
+//
 // # What happens at each failure
 //
 //   - guard not ready in time, or dead before the child started: nothing was started; give up or release; 69
 //   - guard dead later: as loss; this process sweeps what reparented to it; empty: release; else not; 70
 //   - guard silent past the last moment: it is killed, then as above
 //   - hold lost: SIGTERM now, SIGKILL at the earlier of kill-after and the deadline; then say so; 70
+//   - on-acquire fails, or takes too long: on-lose, release; 75
+//   - on-lose fails, takes too long, or cannot be run for want of a guard: a WARN line, and release; under
+//     FenceOnLose no release; 71
 //   - release fails: again until it is definite or the deadline passes; then the TTL decides; the child's code
 //   - this process frozen or killed: the guard acts by itself; on waking, the clock is looked at first
 //
@@ -48,6 +58,8 @@
 //	I3  There is no way back from loss: deadlines never rise after it.
 //	I4  Every path that acquired ends in a release, or in a WARN line and a reason why there was none.
 //	I5  There is exactly one outcome, and nothing is done after it.
+//	I6  Under FenceOnLose nothing is released unless on-lose, where it was due, exited 0 in time; nor does
+//	    the guard have a testament by which it would.
 //
 // The decisions are made by a machine (machine.go) that has no clock, no goroutine and no input or output:
 // events go in, each with the time at which it was seen, and actions come out. Run is its driver.

@@ -21,7 +21,7 @@ const (
 func withoutHold(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return name == envName || name == envRev || name == envLease || name == envSlot
+		return slices.Contains([]string{envName, envRev, envLease, envSlot, envHook, envHeld}, name)
 	})
 }
 

@@ -54,6 +54,7 @@ const (
 	actStopRelease                     // end the attempt that is under way
 	actKillGuard                       // the guard is of no use any more
 	actSweep                           // kill what is left, and prove that nothing is
+	actTakeTerminal                    // the child has no use for the terminal any more
 	actLog                             // one line
 	actFinish                          // the outcome; the last action of all
 )

@@ -9,12 +9,20 @@ import (
 	"github.com/go-coord/coord/internal/hold/guard"
 )
 
-// release begins the way out. I1: its callers are the only ones that know that nothing of the child is
-// left, because nothing was started, the guard said gone, or a sweep ended empty.
-func (m *machine) release() {
-	if m.phase == releasing || m.phase == done {
+// leave begins the way out. I1: its callers are the only ones that know that nothing of the child is left,
+// because nothing was started, the guard said gone, or a sweep ended empty. What on-lose has to do comes first.
+func (m *machine) leave() {
+	if m.phase >= clearing && m.phase != sweeping {
 		return
 	}
+	if m.clear() {
+		return
+	}
+	m.release()
+}
+
+// release gives the hold up. Nothing of child and hooks is left.
+func (m *machine) release() {
 	m.phase = releasing
 	m.releaseBy = max(m.deadlines.Kill, m.now)
 	m.retryPause = retryFirst
@@ -85,7 +93,7 @@ func (m *machine) finish() {
 		o.Status.Waited, o.Status.Held = m.acquiredAt-m.began, m.now-m.acquiredAt
 		o.Released = m.notReleased == nil
 	}
-	o.Started = m.started
+	o.Started, o.Signalled, o.Clean = m.started, m.signal != 0, !errors.Is(m.notReleased, errStuck)
 	if m.notReleased != nil {
 		o.Status.Reason = join(o.Status.Reason, "not released: "+m.notReleased.Error())
 	}
@@ -98,6 +106,8 @@ func (m *machine) outcome() Outcome {
 	switch {
 	case stuck:
 		return m.lostOutcome(m.notReleased)
+	case errors.Is(m.notReleased, errUnclean):
+		return failed(hold.ResultHookFailed, hold.CodeHookFailed, m.notReleased)
 	case m.exit != nil && m.exit.kept && m.exit.signal != 0:
 		return Outcome{Status: hold.Status{
 			Outcome: hold.ResultChildSignal, Code: hold.SignalCode(m.exit.signal), Reason: signalName(m.exit.signal),

@@ -36,6 +36,7 @@ var (
 	errFrozen  = errors.New("the guard did not answer")
 	errStuck   = errors.New("something of the child cannot be killed")
 	errUnknown = errors.New("the guard did not say how the child ended")
+	errUnclean = errors.New("on-lose did not succeed")
 )
 
 type phase int
@@ -44,7 +45,8 @@ const (
 	waiting   phase = iota // the hold is being acquired
 	held                   // held, and nothing was started
 	starting               // OpStart is on its way
-	running                // the child started; it stays so until nothing of it is left
+	running                // it started; it stays so until nothing of it is left
+	clearing               // nothing of the child is left: on-lose runs
 	sweeping               // no guard any more: this process ends what is left
 	releasing              // nothing is left: the hold is being given up
 	done
@@ -73,11 +75,18 @@ type machine struct {
 	// The guard and the run.
 	guardReady, guardGone bool
 	tries                 int
-	run                   string         // id of the run that counts; "" before the first OpStart or OpBequeath
+	run                   string         // what the testament is about; "" before the first OpBequeath
+	live                  string         // the run that counts: run itself, or a hook of it
+	part                  part           // what that is
 	told                  hold.Deadlines // what the guard knows
 	refusedTerm           hold.Instant   // a start with this deadline came too late
 	started               bool
-	exit                  *exit
+	exit                  *exit        // of the child
+	hookExit              *exit        // of the hook that runs, or ran last
+	hookBy                hold.Instant // on-acquire has until then; 0: it does not run, or was told to end
+	hookCut               string       // why the hook was told to end: it does not count; "": it was not
+	equipped              bool         // on-acquire is over and succeeded
+	indebted              bool         // something ran, or may have: on-lose is due
 	stopBy                hold.Instant // SIGKILL at the latest; 0: nobody asked for a stop
 	termSent, killSent    bool
 	stuckSince            hold.Instant
@@ -93,6 +102,15 @@ type machine struct {
 	releaseActive bool
 	givingUp      bool
 }
+
+// part is which of the three a run is.
+type part int
+
+const (
+	theChild part = iota
+	onAcquire
+	onLose
+)
 
 // exit is how the direct child ended.
 type exit struct {
@@ -170,8 +188,8 @@ func (m *machine) alarms() []hold.Instant {
 		return []hold.Instant{m.readyBy(), m.giveUpAt}
 	case held:
 		return []hold.Instant{m.readyBy()}
-	case starting, running:
-		return []hold.Instant{m.frozenBy(), m.stuckBy()}
+	case starting, running, clearing:
+		return []hold.Instant{m.frozenBy(), m.stuckBy(), m.hookBy}
 	case releasing:
 		return []hold.Instant{m.retryAt, m.giveUpAt}
 	}
@@ -193,8 +211,10 @@ func (m *machine) onTime() {
 		if due(m.readyBy()) {
 			m.failGuard(true, "it did not come up")
 		}
-	case starting, running:
+	case starting, running, clearing:
 		switch {
+		case due(m.hookBy):
+			m.endHook()
 		case due(m.frozenBy()) && m.heardSince == 0:
 			m.heardSince = m.now
 		case due(m.frozenBy()):
@@ -240,7 +260,7 @@ func (m *machine) patience() hold.Instant {
 	if m.stopBy != 0 && !m.killSent {
 		at = m.stopBy + answerWithin
 	}
-	if m.lost {
+	if m.lost && m.phase != clearing {
 		if last := m.deadlines.Kill + m.cfg.Margin/2; at == 0 || last < at {
 			at = last
 		}

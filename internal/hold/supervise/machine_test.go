@@ -104,6 +104,8 @@ func tellOne(a action) string {
 		return "kill guard"
 	case actSweep:
 		return "sweep"
+	case actTakeTerminal:
+		return "take terminal"
 	case actFinish:
 		text := fmt.Sprintf("finish %s %d", a.outcome.Status.Outcome, a.outcome.Status.Code)
 		if a.outcome.Released {

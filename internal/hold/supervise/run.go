@@ -135,7 +135,7 @@ func (d *driver) next(tick <-chan time.Time) event {
 		if !ok {
 			d.said, ev = nil, guard.Event{Kind: guard.KindLost}
 		}
-		if ev.Kind == guard.KindStarted {
+		if ev.Kind == guard.KindStarted && !isHook(ev.Run) {
 			d.term.lent()
 		}
 		return event{kind: evGuard, guard: ev}
@@ -214,6 +214,8 @@ func (d *driver) do(a action) {
 		d.guard.Kill()
 	case actSweep:
 		go d.sweep()
+	case actTakeTerminal:
+		d.term.restore()
 	case actLog:
 		d.journal.say(a.line)
 	case actFinish:

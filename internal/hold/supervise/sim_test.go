@@ -13,7 +13,7 @@ import (
 
 var worlds = flag.Uint64("worlds", 5000, "how many seeds the simulation draws from")
 
-// TestInvariantsInManyWorlds lives through many seeds and checks I1 to I5, the time of SIGKILL, and that
+// TestInvariantsInManyWorlds lives through many seeds and checks I1 to I6, the time of SIGKILL, and that
 // the exit code never calls a tainted run good.
 //
 // Each rule was broken on purpose to see a test fail. I1: release at the child's exit, or on loss, or without
@@ -38,7 +38,7 @@ func TestInvariantsInManyWorlds(t *testing.T) {
 	// A simulation that does not reach the corners proves nothing about them.
 	for _, r := range []hold.Result{
 		hold.ResultChildExit, hold.ResultChildSignal, hold.ResultLost, hold.ResultSignalled,
-		hold.ResultNotStarted, hold.ResultNotAcquired, hold.ResultUnreachable,
+		hold.ResultNotStarted, hold.ResultNotAcquired, hold.ResultUnreachable, hold.ResultHookFailed,
 	} {
 		if ends[r] == 0 {
 			t.Errorf("no world ended with %s", r)
@@ -50,7 +50,15 @@ func TestInvariantsInManyWorlds(t *testing.T) {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), m: newMachine(testConfig, 0)}
+	w := &world{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), cfg: testConfig}
+	w.cfg.HookTimeout = time.Second
+	if w.chance(30) {
+		w.cfg.OnAcquire = "equip"
+	}
+	if w.chance(40) {
+		w.cfg.OnLose, w.cfg.FenceOnLose = "clear", w.chance(50)
+	}
+	w.m = newMachine(w.cfg, 0)
 	// The guard comes up, or not.
 	if !w.chance(3) {
 		w.after(w.between(1, 400), func() { w.say(guard.Event{Kind: guard.KindReady}) })
@@ -145,8 +153,11 @@ func (w *world) freezeGuard(d time.Duration) {
 	w.guardFrozen, w.hadFault = true, true
 	w.after(d, func() {
 		w.guardFrozen = false
+		for _, ev := range w.unsaid {
+			w.say(ev)
+		}
 		late := w.waiting
-		w.waiting = nil
+		w.waiting, w.unsaid = nil, nil
 		for _, r := range late {
 			w.serve(r)
 		}
@@ -187,6 +198,9 @@ func (w *world) judge() {
 	good := o.Status.Outcome == hold.ResultChildExit || o.Status.Outcome == hold.ResultChildSignal
 	if good && (w.exitedAt >= w.deadlines.Term || w.lossHeard != 0 && w.exitedAt > w.lossHeard) {
 		w.fail("lost at %v, the child ended at %v, and yet %s", w.lossHeard, w.exitedAt, o.Status.Outcome)
+	}
+	if o.Status.Outcome == hold.ResultHookFailed && (o.Released || !w.cfg.FenceOnLose) {
+		w.fail("on-lose failed: %+v", *o)
 	}
 	if good && o.Status.Code != w.exitCode {
 		w.fail("code %d, want %d", o.Status.Code, w.exitCode)

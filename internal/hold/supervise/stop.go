@@ -19,7 +19,7 @@ func (m *machine) lose(cause error) {
 	m.warnTransition("lost", slog.String("reason", cause.Error()))
 	switch m.phase {
 	case held:
-		m.release()
+		m.leave()
 	case starting, running:
 		m.stop(min(m.now+m.cfg.KillAfter, m.deadlines.Kill), cause.Error())
 	}
@@ -30,7 +30,7 @@ func (m *machine) stop(killAt hold.Instant, reason string) {
 	if m.stopBy == 0 || killAt < m.stopBy {
 		m.stopBy = killAt
 	}
-	m.send(guard.Request{Op: guard.OpStop, Run: m.run, KillAt: m.stopBy, Reason: reason})
+	m.send(guard.Request{Op: guard.OpStop, Run: m.live, KillAt: m.stopBy, Reason: reason})
 }
 
 // onSignal: this process got a signal. Those that would end a program end the child, in full
@@ -38,8 +38,8 @@ func (m *machine) stop(killAt hold.Instant, reason string) {
 func (m *machine) onSignal(sig syscall.Signal) {
 	switch sig {
 	case syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH:
-		if m.phase == starting || m.phase == running {
-			m.send(guard.Request{Op: guard.OpSignal, Run: m.run, Signal: int(sig)})
+		if m.part == theChild && (m.phase == starting || m.phase == running) {
+			m.send(guard.Request{Op: guard.OpSignal, Run: m.live, Signal: int(sig)})
 		}
 		return
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
@@ -60,13 +60,21 @@ func (m *machine) onSignal(sig syscall.Signal) {
 			m.giveUpAt = m.now + leaveWithin
 		}
 	case held:
-		m.release()
+		m.leave()
+	case clearing:
+		// The first one asks for the end, and this is the way to it. Whoever asks again has no patience for on-lose.
+		if !first {
+			why := "second signal " + signalName(int(sig))
+			m.stopBy = m.now
+			m.cut("was ended by a " + why)
+			m.send(guard.Request{Op: guard.OpKill, Run: m.live, Reason: why})
+		}
 	case starting, running:
 		reason := "signal " + signalName(int(sig))
 		switch {
 		case !first:
 			m.stopBy = min(m.stopBy, m.now)
-			m.send(guard.Request{Op: guard.OpKill, Run: m.run, Reason: "second " + reason})
+			m.send(guard.Request{Op: guard.OpKill, Run: m.live, Reason: "second " + reason})
 		case !m.lost: // else it is being stopped already, and no later than this would
 			m.stop(m.now+m.cfg.KillAfter, reason)
 		}

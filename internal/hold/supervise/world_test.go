@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ type world struct {
 	t    *testing.T
 	seed uint64
 	rand *rand.Rand
+	cfg  Config
 	m    *machine
 	tale []string
 
@@ -39,6 +41,7 @@ type world struct {
 	guardDead          bool
 	guardFrozen        bool
 	waiting            []guard.Request // what a frozen guard has not read
+	unsaid             []guard.Event   // what it has not said
 	startsAhead        int             // starts that were sent and not judged
 	run                string
 	known              hold.Deadlines
@@ -48,8 +51,12 @@ type world struct {
 	killAt, killAfter  hold.Instant
 	overdue, termed    bool
 	killed, gone       bool
-	exitedAt           hold.Instant
+	exitedAt           hold.Instant // the child
 	exitCode           int
+	part               part
+	good               bool // the part that ran last ended well, by itself
+	ranAnything        bool // a hook or the child
+	equipped, cleared  bool // on-acquire, on-lose came to a good end
 
 	// The wrapper.
 	frozen   bool
@@ -187,6 +194,9 @@ func (w *world) release() {
 	if w.alive() || w.startsAhead > 0 && !w.guardDead {
 		w.fail("I1: released with leader %v, leftovers %v, starts %d", w.leader, w.leftovers, w.startsAhead)
 	}
+	if w.cfg.FenceOnLose && w.ranAnything && !w.cleared {
+		w.fail("I6: released although on-lose did not succeed")
+	}
 	ok := w.chance(80)
 	w.after(w.between(1, 40), func() {
 		w.released = w.released || ok
@@ -201,8 +211,14 @@ func (w *world) release() {
 // request is the pipe to the guard.
 func (w *world) request(r guard.Request) {
 	switch {
-	case r.Op == guard.OpStart && w.lossHeard != 0:
+	case r.Op == guard.OpBequeath && w.cfg.FenceOnLose:
+		w.fail("I6: a guard that dies with the wrapper would release without on-lose")
+	case r.Op == guard.OpStart && partOf(r.Run) != onLose && w.lossHeard != 0:
 		w.fail("I2: a start after loss")
+	case r.Op == guard.OpStart && w.alive():
+		w.fail("a start beside what is alive")
+	case r.Op == guard.OpStart && partOf(r.Run) == theChild && w.cfg.OnAcquire != "" && !w.equipped:
+		w.fail("the child before on-acquire has succeeded")
 	case r.Op == guard.OpExtend && w.lossHeard != 0:
 		w.fail("I3: an extension after loss")
 	case r.Op == guard.OpStart:
@@ -247,7 +263,8 @@ func (w *world) serve(r guard.Request) {
 }
 
 func (w *world) start(r guard.Request) {
-	w.run, w.gone = r.Run, false
+	w.run, w.gone, w.part = r.Run, false, partOf(r.Run)
+	w.killAt, w.overdue, w.termed, w.killed = 0, false, false, false
 	w.known, w.killAfter = r.Deadlines, r.KillAfter
 	switch {
 	case w.now >= r.Deadlines.Term:
@@ -268,10 +285,30 @@ func (w *world) start(r guard.Request) {
 		w.fail("I1: a start after the release")
 	}
 	w.leader, w.leftovers = true, w.chance(40)
+	w.ranAnything, w.good = true, false
 	w.stubborn, w.immortal = w.chance(40), w.chance(3)
 	w.say(guard.Event{Kind: guard.KindStarted, Pid: 42})
 	w.wakeGuard(w.known.Term)
-	w.after(w.between(1, 20000), func() { w.exit(w.rand.IntN(100), 0) })
+	run, lasts, code := r.Run, w.between(1, 20000), w.rand.IntN(100)
+	if w.part != theChild {
+		lasts, code = w.between(1, 1500), max(0, code-70)
+	}
+	w.after(lasts, func() {
+		if w.run == run {
+			w.exit(code, 0)
+		}
+	})
+}
+
+// partOf is what a run id says.
+func partOf(run string) part {
+	switch {
+	case strings.HasSuffix(run, "/on-acquire"):
+		return onAcquire
+	case strings.HasSuffix(run, "/on-lose"):
+		return onLose
+	}
+	return theChild
 }
 
 // wakeGuard is the guard's timer.
@@ -305,7 +342,11 @@ func (w *world) term(why string) {
 	w.termed = true
 	w.say(guard.Event{Kind: guard.KindTermSent, Reason: why})
 	if !w.stubborn {
+		run := w.run
 		w.after(w.between(1, 3000), func() {
+			if w.run != run {
+				return
+			}
 			w.leftovers = w.leftovers && !w.leader // a leader that ends well takes the rest with it
 			w.exit(0, 15)
 			w.ended()
@@ -320,10 +361,13 @@ func (w *world) kill() {
 		w.after(time.Second, w.stuck)
 		return
 	}
+	run := w.run
 	w.after(w.between(0, 30), func() {
-		w.leftovers = false
-		w.exit(0, 9)
-		w.ended()
+		if w.run == run {
+			w.leftovers = false
+			w.exit(0, 9)
+			w.ended()
+		}
 	})
 }
 
@@ -339,11 +383,14 @@ func (w *world) exit(code, signal int) {
 	if !w.leader || w.immortal && w.killed {
 		return
 	}
-	w.leader, w.exitedAt, w.exitCode = false, w.now, code
-	w.note("the leader ends")
-	if signal != 0 {
-		w.exitCode = 128 + signal
+	w.leader, w.good = false, code == 0 && signal == 0 && !w.termed
+	if w.part == theChild {
+		w.exitedAt, w.exitCode = w.now, code
+		if signal != 0 {
+			w.exitCode = 128 + signal
+		}
 	}
+	w.note("the leader ends")
 	w.say(guard.Event{Kind: guard.KindExited, Code: code, Signal: signal})
 	if w.leftovers && !w.killed {
 		w.limit(w.now + w.killAfter)
@@ -358,6 +405,12 @@ func (w *world) ended() {
 	}
 	w.checkInTime()
 	w.gone = true
+	switch w.part {
+	case onAcquire:
+		w.equipped = w.good
+	case onLose:
+		w.cleared = w.good
+	}
 	w.say(guard.Event{Kind: guard.KindGone})
 }
 
@@ -366,12 +419,12 @@ func (w *world) say(ev guard.Event) {
 	if w.guardDead {
 		return
 	}
-	if w.guardFrozen {
-		w.after(50*ms, func() { w.say(ev) })
-		return
-	}
 	if ev.Run == "" {
 		ev.Run = w.run
+	}
+	if w.guardFrozen {
+		w.unsaid = append(w.unsaid, ev)
+		return
 	}
 	ev.Time = w.now
 	w.toWrapper = max(w.toWrapper, w.now+w.between(0, 5))
@@ -386,7 +439,10 @@ func (w *world) killGuard() {
 	w.note("the guard is killed")
 	w.hadFault, w.guardDead = true, true
 	if w.leader && !w.immortal {
-		w.leader, w.exitedAt = false, w.now
+		w.leader = false
+		if w.part == theChild {
+			w.exitedAt = w.now
+		}
 		if !w.leftovers {
 			w.checkInTime()
 		}
@@ -403,6 +459,7 @@ func (w *world) sweep() {
 		w.leader, w.leftovers = false, false
 		w.checkInTime()
 	}
+	w.cleared = w.cleared || w.part == onLose && w.good
 	w.hear(event{kind: evSwept})
 }
 
@@ -413,6 +470,12 @@ func (w *world) checkInTime() {
 		return
 	}
 	const pipes = 50 * ms
+	if w.part == onLose {
+		if w.now > w.known.Kill+answerWithin+hearWithin+pipes && !w.hadFault {
+			w.fail("on-lose ended at %v, its time at %v", w.now, w.known.Kill)
+		}
+		return
+	}
 	if limit := w.deadlines.Kill + testConfig.Margin; w.now > limit {
 		w.fail("the last process ended at %v, the margin ends at %v", w.now, limit)
 	}
