@@ -14,9 +14,10 @@ type run struct {
 	deadlines hold.Deadlines
 	killAfter time.Duration
 
-	pid    int  // the leader, and its process group; 0 while it is being forked
-	exited bool // the leader is a zombie, kept
-	reaped bool // the leader is no more: its number may no longer be signalled
+	pid    int              // the leader, and its process group; 0 while it is being forked
+	early  []syscall.Signal // to be passed on once it is known whom to
+	exited bool             // the leader is a zombie, kept
+	reaped bool             // the leader is no more: its number may no longer be signalled
 
 	killAt  hold.Instant // asked for by Stop, Kill, leftovers; 0 for none
 	why     string       // the reason that goes with killAt

@@ -76,7 +76,9 @@ func (t *table) handle(q Request, now hold.Instant) {
 		r.wantTerm(q.Reason)
 	case q.Op == OpKill:
 		r.limit(now, q.Reason)
-	case q.Op == OpSignal && r.pid != 0:
+	case q.Op == OpSignal && r.pid == 0:
+		r.early = append(r.early, syscall.Signal(q.Signal))
+	case q.Op == OpSignal:
 		t.hands.signal(r, syscall.Signal(q.Signal))
 	}
 }
@@ -141,6 +143,10 @@ func (t *table) forked(r *run, pid int, now hold.Instant) {
 	// What became due meanwhile is done by the step that follows every event.
 	r.sweepAt = now
 	t.hands.emit(Event{Kind: KindStarted, Run: r.id, Time: now, Pid: pid})
+	for _, sig := range r.early {
+		t.hands.signal(r, sig)
+	}
+	r.early = nil
 }
 
 // stoppedBy is called when job control stopped the leader. A stop that somebody typed or sent is undone, because a
