@@ -11,7 +11,8 @@ import (
 // Connection are the flags that every command which speaks to etcd has.
 type Connection struct {
 	Settings
-	Quiet bool
+	Quiet     bool
+	LogFormat string // text or json
 }
 
 // AddFlags declares the flags of a connection.
@@ -25,6 +26,8 @@ func (c *Connection) AddFlags(flags *pflag.FlagSet) {
 	fromEnv(flags, "endpoints", "CONCH_ENDPOINTS", "ETCDCTL_ENDPOINTS")
 	fromEnv(flags, "dial-timeout", "CONCH_DIAL_TIMEOUT", "ETCDCTL_DIAL_TIMEOUT")
 	fromEnv(flags, "quiet", "CONCH_QUIET")
+	flags.Var(Choice(&c.LogFormat, "text", "json"), "log-format", "how to write the log on stderr")
+	fromEnv(flags, "log-format", "CONCH_LOG_FORMAT")
 }
 
 // AddTTL declares --ttl, for commands that hold something.

@@ -14,7 +14,7 @@ func TestQuietLeavesOutWhatIsBelowWarnings(t *testing.T) {
 	t.Parallel()
 	var loud, quiet bytes.Buffer
 	for w, q := range map[*bytes.Buffer]bool{&loud: false, &quiet: true} {
-		log := NewLogger(w, q)
+		log := NewLogger(w, q, "text")
 		log.Info("acquired")
 		log.Warn("lost")
 	}
@@ -27,7 +27,7 @@ func TestHostileTextMakesNoLineAndNoEscapeSequence(t *testing.T) {
 	t.Parallel()
 	var got bytes.Buffer
 	hostile := "a\nlevel=ERROR msg=forged\x1b[2J\u202e\u200b\xff\r"
-	NewLogger(&got, false).Info("acquired", "holder", hostile, "err", errors.New(hostile), "list", []string{hostile})
+	NewLogger(&got, false, "text").Info("acquired", "holder", hostile, "err", errors.New(hostile), "list", []string{hostile})
 	line := strings.TrimSuffix(got.String(), "\n")
 	if strings.ContainsAny(line, "\n\r\x1b\u202e\u200b") || strings.Contains(line, "\xff") {
 		t.Errorf("got %q", line)

@@ -87,6 +87,19 @@ func WriteStatus(path string, s Status) (err error) {
 	return nil
 }
 
+// CheckStatusFile reports what would keep WriteStatus from putting a file at path, as far as can be known before: it
+// makes a file beside path and removes it.
+func CheckStatusFile(path string) error {
+	if err := statusTarget(path); err != nil {
+		return err
+	}
+	f, err := createBeside(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
 // statusTarget refuses to replace what WriteStatus could not have made. A link that appears after this
 // look is replaced by the rename, not followed.
 func statusTarget(path string) error {

@@ -108,3 +108,22 @@ func TestWriteStatusNeverWritesThroughAFileOfAnotherName(t *testing.T) {
 		t.Errorf("the other name now holds %q, %v", got, err)
 	}
 }
+
+func TestAStatusFileIsCheckedWithoutATrace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	old := filepath.Join(dir, "old")
+	if err := os.WriteFile(old, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, ok := range map[string]bool{
+		filepath.Join(dir, "new"): true, old: true, dir: false, filepath.Join(dir, "no", "such"): false, filepath.Join(old, "x"): false,
+	} {
+		if err := hold.CheckStatusFile(path); (err == nil) != ok {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("%v, %v", left, err)
+	}
+}

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"errors"
+	"io/fs"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +25,9 @@ type electFlags struct {
 	guard      string // auto or off
 	statusFile string
 	noCmd      bool
+	restart    bool
+	hooks      hooks
+	vacantFor  time.Duration // --campaign-after
 	who        bool
 	output     string // table or json
 	json       bool
@@ -85,6 +90,10 @@ func (f *electFlags) declare(cmd *cobra.Command) {
 	flags.Var(cli.Choice(&f.guard, "auto", "off"), "guard", "start the second process that outlives this one, or not")
 	flags.StringVar(&f.statusFile, "status-file", "", "write how it ended to this file, as JSON")
 	flags.BoolVar(&f.noCmd, "no-cmd", false, "do not publish CMD in etcd")
+	flags.BoolVar(&f.restart, "restart", false, "when it has ended, whatever the reason, campaign and run CMD again")
+	flags.Var(cli.Duration(&f.vacantFor, "a duration above 0, such as 10s", cli.Positive), "campaign-after",
+		"campaign only once the office has been vacant for this long without a break")
+	f.hooks.declare(flags)
 	flags.BoolVar(&f.who, "who", false, "print who leads and who waits; no CMD")
 	flags.VarP(cli.Choice(&f.output, "table", "json"), "output", "o", "with --who: how to print")
 	flags.BoolVar(&f.json, "json", false, "the same as -o json")
@@ -130,7 +139,8 @@ func split(args []string, dash int) (office string, argv []string, err error) {
 }
 
 // actFlags make no sense in a question.
-var actFlags = []string{"wait", "nonblock", "ttl", "kill-after", "kill-margin", "settle", "guard", "status-file", "no-cmd"}
+var actFlags = append([]string{"wait", "nonblock", "ttl", "kill-after", "kill-margin", "settle", "guard", "status-file", "no-cmd",
+	"restart", "campaign-after"}, hookFlags...)
 
 func (f *electFlags) checkQuestion(cmd *cobra.Command, argv []string) error {
 	if len(argv) > 0 {
@@ -149,6 +159,8 @@ func (f *electFlags) checkRun(cmd *cobra.Command, argv []string) error {
 	switch {
 	case f.waits && f.nonblock:
 		return cli.Usagef("--wait %v: cannot be combined with --nonblock, which waits for nothing", f.wait)
+	case f.vacantFor > 0 && (f.nonblock || f.waits && f.wait == 0):
+		return cli.Usagef("--campaign-after %v: cannot be combined with --nonblock, which waits for nothing", f.vacantFor)
 	case flags.Changed("output") || f.json:
 		return cli.Usagef("-o and --json go with --who only")
 	case len(argv) == 0 && flags.ArgsLenAtDash() < 0:
@@ -158,6 +170,14 @@ func (f *electFlags) checkRun(cmd *cobra.Command, argv []string) error {
 	case flags.Changed("status-file") && f.statusFile == "":
 		return cli.Usagef(`--status-file "": want the path of a file`)
 	}
+	if f.statusFile != "" {
+		if err := hold.CheckStatusFile(f.statusFile); err != nil {
+			return cli.Usagef("--status-file %s: want a path where a file can be written: %v", cli.Quote(f.statusFile), cause(err))
+		}
+	}
+	if err := f.hooks.check(flags); err != nil {
+		return err
+	}
 	if _, err := coord.NewBounds(f.ttl, f.killMargin, f.killAfter); err != nil {
 		return cli.Usagef("--kill-margin %v: want less than %v with --ttl %v", f.killMargin, f.ttl*55/100, f.ttl)
 	}
@@ -165,4 +185,13 @@ func (f *electFlags) checkRun(cmd *cobra.Command, argv []string) error {
 		f.nonblock = true
 	}
 	return nil
+}
+
+// cause is an error of the file system without the path, which may be one of ours.
+func cause(err error) error {
+	var e *fs.PathError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
 }

@@ -33,15 +33,16 @@ var errWaited = errors.New("the wait ran out")
 // office acquires an office: it is the hold.Acquirer of "conch elect". Each attempt has a session of its
 // own, so that a session or a key that was lost in the queue costs the place in the queue and no more.
 type office struct {
-	settings cli.Settings
-	client   *clientv3.Client
-	name     string
-	identity string
-	options  coord.ElectionOptions
-	nonblock bool
-	until    time.Time // end of --wait; zero: none
-	log      *slog.Logger
-	progress *progress
+	settings  cli.Settings
+	client    *clientv3.Client
+	name      string
+	identity  string
+	options   coord.ElectionOptions
+	nonblock  bool
+	until     time.Time     // end of --wait; zero: none
+	vacantFor time.Duration // --campaign-after; 0: campaign at once
+	log       *slog.Logger
+	progress  *progress
 
 	reached bool // a session was opened once
 
@@ -165,10 +166,23 @@ func (o *office) campaign(ctx context.Context, el *coord.Election) (*coord.Term,
 
 // elect campaigns: with a look at most, where nobody wants to wait or the time for it is over already.
 func (o *office) elect(ctx context.Context, el *coord.Election) (*coord.Term, error) {
+	if o.vacantFor > 0 {
+		if err := o.awaitVacancy(ctx, el); err != nil {
+			return nil, err
+		}
+	}
 	if !o.nonblock && (o.until.IsZero() || time.Now().Before(o.until)) {
 		return el.CampaignTerm(ctx, o.identity)
 	}
-	won, err := el.TryCampaign(withoutDeadline(ctx, errWaited), o.identity)
+	look := withoutDeadline(ctx, errWaited)
+	if !o.nonblock {
+		// The wait is over. A look takes a round trip; to settle what a former hold left would take longer, and is
+		// given up while there is time to leave the queue.
+		var cancel context.CancelFunc
+		look, cancel = context.WithTimeoutCause(look, leaveWithin/2, errWaited)
+		defer cancel()
+	}
+	won, err := el.TryCampaign(look, o.identity)
 	switch {
 	case err != nil:
 		return nil, err
@@ -188,7 +202,7 @@ func (o *office) explain(ctx context.Context, err error) error {
 		return err // also where the wait ran out meanwhile: it was not for want of the office
 	case errors.Is(context.Cause(ctx), errWaited):
 		waited := o.until.Sub(o.progress.began).Round(time.Millisecond)
-		return fmt.Errorf("%w: %s is not ours after %v%s", hold.ErrNotAcquired, o.name, waited, o.holder())
+		return fmt.Errorf("%w: %s is not ours after %v%s%s", hold.ErrNotAcquired, o.name, waited, o.holder(), o.progress.unsettled())
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, hold.ErrNotAcquired):

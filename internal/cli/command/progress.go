@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -24,6 +25,9 @@ type progress struct {
 	last  coord.Waiting
 	later *time.Timer // pending line; nil: none
 	over  bool
+
+	settled time.Time // when settling would have been over; zero: there was none
+	of      string    // whose hold was settled
 }
 
 // waiting takes in a change. It is called by the campaigning goroutine and does not block.
@@ -33,6 +37,7 @@ func (p *progress) waiting(w coord.Waiting) {
 	if w.Settling > 0 {
 		p.cancel()
 		holder, _ := hold.DecodeHolder([]byte(w.Record.Holder))
+		p.settled, p.of = time.Now().Add(w.Settling), holder.String()
 		p.log.Info("settling", "name", p.name, "at_most", w.Settling.Round(time.Millisecond), "holder", holder.String(),
 			"reason", "the last hold did not say that its child is gone")
 		return
@@ -62,6 +67,18 @@ func (p *progress) say() {
 	holder, _ := hold.DecodeHolder([]byte(p.last.Leader.Identity))
 	p.log.Info("waiting", "name", p.name, "position", p.last.Position, "holder", holder.String(),
 		"rev", p.last.Leader.Token, "dur", time.Since(p.began).Round(time.Millisecond))
+}
+
+// unsettled says, for whoever gave up meanwhile, that and for how long an earlier hold had to be waited out.
+func (p *progress) unsettled() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := time.Until(p.settled)
+	if left <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(": the hold of %s ended without a word, and is waited out for up to %v more; "+
+		"each attempt begins anew, so a longer --wait is needed", p.of, left.Round(100*time.Millisecond))
 }
 
 func (p *progress) cancel() {

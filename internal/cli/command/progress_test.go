@@ -14,7 +14,7 @@ func TestPlacesInTheQueueAreToldAtMostEveryTenSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var said text
-		p := &progress{log: cli.NewLogger(&said, false), name: "x", began: time.Now()}
+		p := &progress{log: cli.NewLogger(&said, false, "text"), name: "x", began: time.Now()}
 		positions := func() string {
 			var all []string
 			for _, word := range strings.Fields(said.String()) {
@@ -55,7 +55,7 @@ func TestPlacesInTheQueueAreToldAtMostEveryTenSeconds(t *testing.T) {
 func TestSettlingIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	var said text
-	p := &progress{log: cli.NewLogger(&said, false), name: "x", began: time.Now()}
+	p := &progress{log: cli.NewLogger(&said, false, "text"), name: "x", began: time.Now()}
 	p.waiting(coord.Waiting{Position: 1})
 	p.waiting(coord.Waiting{Position: 2})
 	p.waiting(coord.Waiting{Settling: 3 * time.Second, Record: coord.Record{Holder: "a\nb"}})

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -22,7 +23,7 @@ import (
 // tidyAfter is when memory is given back to the system. A short child is over by then.
 const tidyAfter = time.Second
 
-// run runs argv while the office is held and returns the exit code.
+// run runs argv while the office is held and returns the exit code; under --restart again and again.
 func (c *call) run(ctx context.Context, f *electFlags, name string, argv []string) (int, error) {
 	// A typo never takes an office: the command is looked for before anything else.
 	path, _ := c.env.Lookup("PATH")
@@ -33,25 +34,44 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 	}
 	signals, stop := c.env.Signals()
 	defer stop()
+	log := cli.NewLogger(c.env.Stderr, f.Quiet, f.LogFormat)
+	if f.settle == "off" {
+		log.Warn("settling is off: if a hold of this office ended early, its child may still run beside this one", "name", name)
+	}
 
+	var again pauses
+	for {
+		out := c.round(ctx, f, name, file, argv, signals, log)
+		c.writeStatus(f, out.Status)
+		if !f.restart || again.over(out) {
+			return out.Status.Code, c.failure(out)
+		}
+		var sig signalled
+		if err := again.rest(ctx, signals, log, name, out); errors.As(err, &sig) {
+			c.writeStatus(f, sig.status())
+			return sig.status().Code, nil
+		}
+		c.began = time.Now()
+	}
+}
+
+// round acquires, runs file, and releases: once. Each has a guard, a connection and a session of its own, so that nothing
+// of the one before can be taken for it.
+func (c *call) round(ctx context.Context, f *electFlags, name, file string, argv []string, signals <-chan os.Signal, log *slog.Logger) supervise.Outcome {
 	// The guard first: it comes up while the connection is made and the lease granted. Nobody waits for it
 	// until there is something to start.
 	g, err := startGuard(f)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", hold.ErrNoGuard, err)
+		return notBegun(fmt.Errorf("%w: %w", hold.ErrNoGuard, err))
 	}
 	client, err := f.Client()
 	if err != nil {
 		_ = g.Close()
-		return 0, fmt.Errorf("%w: %w", hold.ErrUnreachable, err)
+		return notBegun(fmt.Errorf("%w: %w", hold.ErrUnreachable, err))
 	}
 
 	defer reaping(g)()
 
-	log := cli.NewLogger(c.env.Stderr, f.Quiet)
-	if f.settle == "off" {
-		log.Warn("settling is off: if a hold of this office ended early, its child may still run beside this one", "name", name)
-	}
 	o := c.office(f, name, argv, client, log)
 
 	// What starting needed is given back, once it has turned out that the child stays: this process waits for days.
@@ -62,6 +82,7 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 		Kind: hold.KindElect, Name: name,
 		Path: file, Argv: argv, Env: c.env.ChildEnviron(),
 		KillAfter: f.killAfter, Margin: f.killMargin,
+		OnAcquire: f.hooks.onAcquire, OnLose: f.hooks.onLose, FenceOnLose: f.hooks.fence, HookTimeout: f.hooks.timeout,
 		Foreground: true,
 		NowFunc:    coord.Now,
 		Logger:     log,
@@ -72,9 +93,15 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 	go func() { farewell <- g.Close() }()
 	o.close(out.Released || out.Status.Rev == 0)
 	parted(farewell, g, out)
+	return out
+}
 
-	c.writeStatus(f, out.Status)
-	return out.Status.Code, c.failure(out)
+// notBegun is how a round ends that could not even try to acquire.
+func notBegun(err error) supervise.Outcome {
+	return supervise.Outcome{
+		Status: hold.Status{Outcome: hold.ResultUnreachable, Code: hold.ExitCode(err), Reason: err.Error()},
+		Clean:  true, Err: err,
+	}
 }
 
 // office is what acquires, from what the user said.
@@ -86,6 +113,7 @@ func (c *call) office(f *electFlags, name string, argv []string, client *clientv
 	if f.waits && !f.nonblock {
 		o.until = c.began.Add(f.wait)
 	}
+	o.vacantFor = f.vacantFor
 	return o
 }
 
@@ -182,6 +210,6 @@ func (c *call) writeStatus(f *electFlags, s hold.Status) {
 		return
 	}
 	if err := hold.WriteStatus(f.statusFile, s); err != nil {
-		cli.NewLogger(c.env.Stderr, f.Quiet).Warn("no status file", "reason", err.Error())
+		cli.NewLogger(c.env.Stderr, f.Quiet, f.LogFormat).Warn("no status file", "reason", err.Error())
 	}
 }

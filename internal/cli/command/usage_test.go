@@ -62,6 +62,16 @@ func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 		{"who with nonblock", []string{"elect", "x", "--who", "--nonblock"}, []string{"--who", "--nonblock"}},
 		{"who in an unknown format", []string{"elect", "x", "--who", "-o", "xml"}, []string{"output", `"xml"`, "table or json"}},
 		{"json without who", []string{"elect", "x", "--json", "--", "true"}, []string{"--json", "--who"}},
+		{"campaign after nothing", []string{"elect", "x", "--campaign-after", "0", "--", "true"}, []string{"campaign-after", `"0"`, "above 0"}},
+		{"campaign after without waiting", []string{"elect", "x", "--campaign-after", "1s", "--nonblock", "--", "true"}, []string{"--campaign-after 1s", "--nonblock"}},
+		{"empty hook", []string{"elect", "x", "--on-acquire", "", "--", "true"}, []string{`--on-acquire ""`, "script"}},
+		{"fence without hook", []string{"elect", "x", "--fence-on-lose", "--", "true"}, []string{"--fence-on-lose", "--on-lose"}},
+		{"time for no hook", []string{"elect", "x", "--hook-timeout", "5s", "--", "true"}, []string{"--hook-timeout 5s", "--on-acquire or --on-lose"}},
+		{"hooks in no time", []string{"elect", "x", "--hook-timeout", "-1s", "--on-lose", "x", "--", "true"}, []string{"hook-timeout", `"-1s"`}},
+		{"log in an unknown format", []string{"elect", "x", "--log-format", "xml", "--", "true"}, []string{"log-format", `"xml"`, "text or json"}},
+		{"status file nowhere", []string{"elect", "x", "--status-file", "/nonexistent/s", "--", "true"}, []string{"--status-file", `"/nonexistent/s"`, "no such file"}},
+		{"status file on a folder", []string{"elect", "x", "--status-file", "/tmp", "--", "true"}, []string{"--status-file", `"/tmp"`, "not a regular file"}},
+		{"who with a hook", []string{"elect", "x", "--who", "--on-lose", "true"}, []string{"--who", "--on-lose"}},
 		{"version of what", []string{"version", "etcd"}, []string{`"etcd"`}},
 	}
 	endpoint := etcdtest.Untouched(t)
@@ -85,7 +95,7 @@ func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 
 func TestBadVariablesAreUsageErrorsToo(t *testing.T) {
 	t.Parallel()
-	for _, variable := range []string{"CONCH_TTL=1500ms", "CONCH_ENDPOINTS=nowhere", "CONCH_DIAL_TIMEOUT=-1s", "CONCH_QUIET=x"} {
+	for _, variable := range []string{"CONCH_TTL=1500ms", "CONCH_ENDPOINTS=nowhere", "CONCH_DIAL_TIMEOUT=-1s", "CONCH_QUIET=x", "CONCH_LOG_FORMAT=xml"} {
 		s := newShell(variable)
 		if code := s.conch("elect", "x", "--", "true"); code != hold.CodeUsage {
 			t.Errorf("%s: code %d, want 64", variable, code)
@@ -98,7 +108,7 @@ func TestBadVariablesAreUsageErrorsToo(t *testing.T) {
 func TestFlagsThatActHaveNoVariable(t *testing.T) {
 	t.Parallel()
 	// Each of these would be refused if it were read.
-	s := newShell("CONCH_WAIT=x", "CONCH_NONBLOCK=x", "CONCH_STATUS_FILE=", "CONCH_SETTLE=x", "CONCH_GUARD=x", "CONCH_KILL_AFTER=x")
+	s := newShell("CONCH_WAIT=x", "CONCH_NONBLOCK=x", "CONCH_STATUS_FILE=", "CONCH_SETTLE=x", "CONCH_GUARD=x", "CONCH_KILL_AFTER=x", "CONCH_HOOK_TIMEOUT=x", "CONCH_RESTART=x", "CONCH_ON_LOSE=exit 1", "CONCH_CAMPAIGN_AFTER=x")
 	if code := s.conch("elect", "x", "--", "no-such-command"); code != hold.CodeNotFound {
 		t.Errorf("code %d, stderr %q", code, s.stderr.String())
 	}
