@@ -28,6 +28,8 @@ var (
 	// ErrStoreRegressed is the cause when etcd's revision went back or its cluster id changed: it was
 	// restored from a snapshot or swapped, and tokens given out before mean nothing there.
 	ErrStoreRegressed = errors.New("coord: etcd's history went back")
+	// ErrClientClosed is the cause when the client was closed by its owner: nothing can be proven through it.
+	ErrClientClosed = errors.New("the client was closed")
 	// ErrClosed is the cause when the session, or the election, was closed by its owner.
 	ErrClosed = errors.New("coord: closed")
 	// ErrResigned is the cause of a term's end when its holder resigned.

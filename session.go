@@ -204,6 +204,8 @@ func (s *Session) watchdog() {
 		select {
 		case <-time.After(left):
 		case <-s.rearm:
+		case <-s.cli.Ctx().Done():
+			s.lose(ErrClientClosed)
 		case <-s.ctx.Done():
 			return
 		}

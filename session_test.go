@@ -66,6 +66,26 @@ func TestAHeldSessionIsRenewedTenTimesPerTTLAndLivesOn(t *testing.T) {
 	})
 }
 
+// Who closes the client leaves the lease to its TTL, and no goroutine behind. Red when the watchdog does not look at it:
+// the loss then comes with the silence.
+func TestAClosedClientIsALossAtOnce(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		s := w.session(SessionOptions{})
+		term, err := w.election(s, settled).CampaignTerm(w.Context(), "a")
+		w.must(err)
+		w.must(s.cli.Close())
+		before := w.now()
+		<-term.Lost()
+		cause := context.Cause(term.Context())
+		if w.now() != before || !errors.Is(cause, ErrSessionLost) || !errors.Is(cause, ErrClientClosed) {
+			w.Errorf("lost after %v: %v", w.now()-before, cause)
+		}
+		if keys := w.m.Keys("/e/x"); len(keys) != 1 {
+			w.Errorf("keys %v", keys)
+		}
+	})
+}
+
 func TestASilentEtcdIsALossCountedFromTheSend(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		s := w.session(SessionOptions{})
