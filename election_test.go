@@ -621,11 +621,16 @@ func TestCloseEndsACampaignThatIsUnderWay(t *testing.T) {
 		held := w.keys()
 		s := w.session(SessionOptions{})
 		e := w.election(s, settled)
-		call := w.campaign(w.Context(), e, "b")
-		w.must(e.Close())
+		ctx, giveUp := context.WithCancel(w.Context())
+		defer giveUp()
+		call := w.campaign(ctx, e, "b")
+		closed := make(chan error, 1)
+		go func() { closed <- e.Close() }()
 		if !call.finished() || !errors.Is(call.err, ErrClosed) {
-			w.Errorf("the campaign goes on: %v", call.err)
+			w.Error("the campaign goes on")
+			giveUp()
 		}
+		w.must(<-closed)
 		if w.keys() != held {
 			w.Errorf("keys %s, want %s", w.keys(), held)
 		}
@@ -641,9 +646,12 @@ func TestAnObserverTakesNoNestedElectionsLeaderForItsOwn(t *testing.T) {
 		defer cancel()
 		changes := w.watcher().Watch(ctx)
 		if c := <-changes; !c.Vacant {
-			w.Errorf("%+v", c)
+			w.Fatalf("%+v", c)
 		}
-		time.Sleep(6 * time.Second) // a probe finds no fault with it
+		time.Sleep(6 * time.Second)
+		if n := w.m.Calls(coordtest.Watch); n != 1 {
+			w.Errorf("%d watches: a probe took the nested leader for one that was missed", n)
+		}
 		_, err = w.m.Put("/e/x/inner/2", "nested", 0)
 		w.must(err)
 		_, err = w.m.Put("/e/x/1", "own", 0)

@@ -154,9 +154,9 @@ func TestAnUndecidedPutOnASessionOfItsOwnEndsTheRenewals(t *testing.T) {
 		if err := e.Campaign(w.Context(), "a"); !errors.Is(err, ErrUndecided) {
 			w.Fatal(err)
 		}
-		<-e.Session().Lost()
-		if w.now() > 10*time.Second {
-			w.Errorf("the session lived until %v", w.now())
+		time.Sleep(10 * time.Second)
+		if e.Session().Check() == nil {
+			w.Error("the session goes on")
 		}
 	})
 }
@@ -194,16 +194,27 @@ func TestWhoHasGivenUpAlreadyAsksNobody(t *testing.T) {
 }
 
 func TestGivingUpWhileTheFirstRequestIsUnderWayLeavesNothing(t *testing.T) {
-	for name, late := range map[string]time.Duration{"answered in a moment": 300 * time.Millisecond, "answered much later": 3 * time.Second} {
+	for name, row := range map[string]struct {
+		late, over time.Duration
+		undecided  bool
+	}{
+		"answered in a moment": {300 * time.Millisecond, 300 * time.Millisecond, false},
+		"answered much later":  {3 * time.Second, 100*time.Millisecond + answerWithin, true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, coordtest.Options{}, func(w *world) {
 				s := w.session(SessionOptions{})
 				w.must(w.election(s, ElectionOptions{Key: "/e/other"}).Campaign(w.Context(), "o"))
-				w.m.Inject(coordtest.Rule{Method: coordtest.Txn, When: puts("/e/x/"), Action: coordtest.LateBy(late)})
+				w.m.Inject(coordtest.Rule{Method: coordtest.Txn, When: puts("/e/x/"), Action: coordtest.LateBy(row.late)})
 				ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
 				defer cancel()
-				if err := w.election(s, settled).Campaign(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ErrUndecided) {
+				began := w.now()
+				err := w.election(s, settled).Campaign(ctx, "b")
+				if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrUndecided) != row.undecided {
 					w.Error(err)
+				}
+				if took := w.now() - began; took != row.over {
+					w.Errorf("it took %v, want %v", took, row.over)
 				}
 				time.Sleep(10 * time.Second)
 				if w.m.Get("/open/x") != nil || len(w.m.Keys("/e/x/")) != 0 {
