@@ -46,6 +46,12 @@ func Children(pid int) []int {
 	return all
 }
 
+// Parent is the process id of the parent of pid; 0 where there is no such process. A zombie has one.
+func Parent(pid int) int {
+	_, parent := stat(pid)
+	return parent
+}
+
 // Comm is the name of a process as the kernel has it; empty where there is none.
 func Comm(pid int) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
@@ -54,11 +60,18 @@ func Comm(pid int) string {
 
 // Alive reports whether a process exists and is no zombie.
 func Alive(pid int) bool {
+	state, _ := stat(pid)
+	return state != "" && state != "Z" && state != "X"
+}
+
+// stat is the state of a process and its parent; empty and 0 where there is none.
+func stat(pid int) (state string, parent int) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return false
+		return "", 0
 	}
-	// The name is in parentheses and may hold any; the state follows the last one.
+	// The name is in parentheses and may hold any; what is wanted follows the last one.
 	_, rest, _ := strings.Cut(string(text)[strings.LastIndex(string(text), ")"):], " ")
-	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+	_, _ = fmt.Sscan(rest, &state, &parent)
+	return state, parent
 }

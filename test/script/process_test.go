@@ -3,6 +3,8 @@ package script
 import (
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -149,5 +151,52 @@ func TestATermWhileWaitingIsNotHeldUpByAFrozenGuard(t *testing.T) {
 	}
 	if run.Alive(guard) {
 		t.Error("the guard is left")
+	}
+}
+
+// TestWhatComesToAWrapperIsTakenAway: a shell leaves a child, which has one of its own, and becomes conch. When the former
+// ends, the latter comes to conch, which has nothing to do with it. Red when conch does not reap: a zombie stays.
+func TestWhatComesToAWrapperIsTakenAway(t *testing.T) {
+	t.Parallel()
+	// Each of the two lives until its pipe is closed.
+	var ends []*os.File
+	var lives []func()
+	for range 2 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		defer w.Close()
+		ends, lives = append(ends, r), append(lives, func() { w.Close() })
+	}
+	p := run.StartWith(t, run.Options{
+		Path: "/bin/sh",
+		Args: []string{"-c", `sh -c 'cat <&3 & echo "orphan $!"; read line <&4' &
+			exec "$0" elect "$1" -- sh -c 'echo up; exec sleep 600'`, run.Build(t).Conch, etcdtest.Office(t)},
+		Env:   []string{"CONCH_ENDPOINTS=" + etcdtest.Shared(t).Endpoint(), "CONCH_TTL=60s"},
+		Extra: ends,
+	})
+	orphan, err := strconv.Atoi(strings.TrimPrefix(p.WaitOut("orphan "), "orphan "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.WaitOut("up")
+	// becomes polls: the kernel has no event for either.
+	becomes := func(parent int) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); run.Parent(orphan) != parent; time.Sleep(2 * time.Millisecond) { // a poll of /proc
+			if time.Now().After(end) {
+				t.Fatalf("the parent of the orphan is %d, want %d; it is alive: %v", run.Parent(orphan), parent, run.Alive(orphan))
+			}
+		}
+	}
+	lives[1]()
+	becomes(p.Pid())
+	lives[0]()
+	becomes(0)
+	p.Signal(syscall.SIGTERM)
+	if code := p.Wait(); code != 143 {
+		t.Errorf("code %d; %s", code, p.Stderr())
 	}
 }
