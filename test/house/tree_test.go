@@ -17,7 +17,7 @@ import (
 // root is the checkout, as seen from this package's folder, where go test runs it.
 const root = "../.."
 
-// outside are folders of a checkout that hold no source: version control and what a build leaves.
+// outside is what holds no source in a checkout: version control (a file in a worktree) and what a build leaves.
 var outside = map[string]bool{".git": true, "bin": true, "cover": true, "dist": true}
 
 // file is one file of the checkout. Name is slash-separated and relative to the root.
@@ -70,7 +70,7 @@ func checkout(t *testing.T) []file {
 			}
 			return nil
 		}
-		if !d.Type().IsRegular() {
+		if !d.Type().IsRegular() || outside[rel] {
 			return nil
 		}
 		data, err := os.ReadFile(name)
