@@ -17,6 +17,7 @@ func TestMain(m *testing.M) {
 	if code, ok := etcdtest.Role(); ok {
 		os.Exit(code)
 	}
+	run.Unignore()
 	code := m.Run()
 	etcdtest.CloseShared()
 	run.Cleanup()

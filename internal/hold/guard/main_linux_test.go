@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"syscall"
 	"testing"
@@ -30,6 +31,12 @@ func TestMain(m *testing.M) {
 		os.Exit(playHop())
 	}
 	flag.Parse()
+	// Under nohup, or in a shell's background, this process ignores them, and so would whatever it starts.
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
 	goleak.VerifyTestMain(m)
 }
 
