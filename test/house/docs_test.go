@@ -113,8 +113,9 @@ func anchors(f file) map[string]bool {
 // evidence is the name of a test, a benchmark or a script in docs/claims.md.
 var evidence = regexp.MustCompile("`(Test[A-Za-z0-9_]+|Benchmark[A-Za-z0-9_]+|Fuzz[A-Za-z0-9_]+|[a-z0-9-]+\\.txtar)`")
 
-func TestClaimsNameTestsThatExist(t *testing.T) {
-	t.Parallel()
+// tests are the names of all tests and scripts.
+func tests(t *testing.T) map[string]bool {
+	t.Helper()
 	exist := map[string]bool{}
 	function := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)\w+)\(`)
 	for _, f := range checkout(t) {
@@ -127,6 +128,12 @@ func TestClaimsNameTestsThatExist(t *testing.T) {
 			}
 		}
 	}
+	return exist
+}
+
+func TestClaimsNameTestsThatExist(t *testing.T) {
+	t.Parallel()
+	exist := tests(t)
 	claims := string(document(t, "docs/claims.md").Data)
 	for _, m := range evidence.FindAllStringSubmatch(claims, -1) {
 		if !exist[m[1]] {
@@ -136,6 +143,11 @@ func TestClaimsNameTestsThatExist(t *testing.T) {
 	for n, line := range strings.Split(claims, "\n") {
 		if strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "|--") && !strings.HasPrefix(line, "| claim") && !evidence.MatchString(line) {
 			t.Errorf("docs/claims.md:%d: a claim that names no test", n+1)
+		}
+	}
+	for _, m := range evidence.FindAllStringSubmatch(string(document(t, "docs/mutations.md").Data), -1) {
+		if !exist[m[1]] {
+			t.Errorf("docs/mutations.md names %s, which does not exist", m[1])
 		}
 	}
 }
