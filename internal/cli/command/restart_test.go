@@ -168,10 +168,11 @@ func until(t *testing.T, b *text, want ...string) {
 // wanted waits until something is so that nothing tells of.
 func wanted(t *testing.T, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if so() {
 			return
 		}
+		time.Sleep(time.Millisecond) // a buffer that is written to is no event
 	}
 	t.Fatal("it does not come about")
 }
