@@ -115,13 +115,11 @@ func (m *machine) clear() bool {
 	if m.cfg.OnLose == "" || !m.indebted {
 		return false
 	}
-	m.indebted = false
+	m.phase = clearing
 	if m.guardGone {
-		m.phase = clearing
 		m.cleared(fmt.Errorf("%w: the guard is gone", errUnclean))
 		return true
 	}
-	m.phase = clearing
 	m.do(action{kind: actTakeTerminal})
 	m.begin(onLose)
 	d := hold.Deadlines{Term: m.now + m.cfg.HookTimeout, Kill: m.now + m.cfg.HookTimeout + m.cfg.KillAfter}
