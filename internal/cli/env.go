@@ -5,6 +5,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
 
 	"github.com/go-coord/coord/internal/hold/supervise"
 )
@@ -21,16 +24,26 @@ type Env struct {
 
 	// Signals begins to listen for what may reach a wrapper, until stop is called.
 	Signals func() (signals <-chan os.Signal, stop func())
+
+	// Notify tells the service manager (sd_notify(3)); nil where there is none. It may block.
+	Notify func(state string)
+	// Watchdog is how often it wants to hear WATCHDOG=1; 0: never.
+	Watchdog time.Duration
 }
 
 // Process is the Env of this process. Stderr is a Sink, to be closed by the caller when all is done.
 func Process() (Env, *Sink) {
 	sink := NewSink(os.Stderr)
-	return Env{
+	env := Env{
 		Name: os.Args[0], Args: os.Args[1:], Environ: os.Environ(),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: sink,
 		Signals: supervise.Signals,
-	}, sink
+	}
+	if os.Getenv("NOTIFY_SOCKET") != "" {
+		env.Notify = func(state string) { _, _ = daemon.SdNotify(false, state) } // whom could one tell that it failed
+		env.Watchdog, _ = daemon.SdWatchdogEnabled(false)                        // a value that is none means no watchdog
+	}
+	return env, sink
 }
 
 // Lookup finds a variable. One that is set and empty counts as not set. Of several the first counts, as
@@ -44,13 +57,14 @@ func (e Env) Lookup(name string) (value string, ok bool) {
 	return "", false
 }
 
-// secrets are the variables that are for conch alone: no child inherits them.
-var secrets = []string{"CONCH_PASSWORD", "CONCH_ETCD_PASSWORD"}
+// private are the variables that are for conch alone, and that no child inherits: secrets, and the line to the service
+// manager, which would take a child's word for ours.
+var private = []string{"CONCH_PASSWORD", "CONCH_ETCD_PASSWORD", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}
 
-// ChildEnviron is the environment that a child inherits: all of it but our own secrets.
+// ChildEnviron is the environment that a child inherits: all of it but what is private.
 func (e Env) ChildEnviron() []string {
 	return slices.DeleteFunc(slices.Clone(e.Environ), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(secrets, name)
+		return slices.Contains(private, name)
 	})
 }

@@ -16,9 +16,10 @@ const progressEvery = 10 * time.Second
 // progress tells what a campaign waits for: at once, then when that has changed, but not too often. A change
 // that comes too early is told when the time is over, as it is then.
 type progress struct {
-	log   *slog.Logger
-	name  string
-	began time.Time
+	log     *slog.Logger
+	name    string
+	began   time.Time
+	manager *notifier
 
 	mu    sync.Mutex
 	said  time.Time // of the last line; zero: none yet
@@ -40,6 +41,7 @@ func (p *progress) waiting(w coord.Waiting) {
 		p.settled, p.of = time.Now().Add(w.Settling), holder.String()
 		p.log.Info("settling", "name", p.name, "at_most", w.Settling.Round(time.Millisecond), "holder", holder.String(),
 			"reason", "the last hold did not say that its child is gone")
+		p.manager.status("waiting out the hold of " + holder.String())
 		return
 	}
 	p.last = w
@@ -67,6 +69,7 @@ func (p *progress) say() {
 	holder, _ := hold.DecodeHolder([]byte(p.last.Leader.Identity))
 	p.log.Info("waiting", "name", p.name, "position", p.last.Position, "holder", holder.String(),
 		"rev", p.last.Leader.Token, "dur", time.Since(p.began).Round(time.Millisecond))
+	p.manager.status(fmt.Sprintf("waiting in place %d, held by %s", p.last.Position, holder))
 }
 
 // unsettled says, for whoever gave up meanwhile, that and for how long an earlier hold had to be waited out.

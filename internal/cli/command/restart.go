@@ -42,15 +42,24 @@ func (p *pauses) over(out supervise.Outcome) bool {
 }
 
 // rest waits for the next round. A signal that asks to end comes back as an error.
-func (p *pauses) rest(ctx context.Context, signals <-chan os.Signal, log *slog.Logger, name string, out supervise.Outcome) error {
+func (p *pauses) rest(ctx context.Context, signals <-chan os.Signal, log *slog.Logger, manager *notifier, name string, out supervise.Outcome) error {
 	pause := p.next()
 	log.Info("restarting", "name", name, "in", pause.Round(time.Millisecond), "reason", reason(out))
+	manager.status("pausing before the next campaign: " + reason(out))
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
+	var beats <-chan time.Time // nil: never
+	if every := manager.beatEvery(); every > 0 {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		beats = ticker.C
+	}
 	for {
 		select {
 		case <-timer.C:
 			return nil
+		case <-beats:
+			manager.beat()
 		case <-ctx.Done():
 			return signalled(syscall.SIGTERM)
 		case sig := <-signals:

@@ -39,15 +39,18 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 		log.Warn("settling is off: if a hold of this office ended early, its child may still run beside this one", "name", name)
 	}
 
+	manager := c.notifier()
+	defer manager.close()
+
 	var again pauses
 	for {
-		out := c.round(ctx, f, name, file, argv, signals, log)
+		out := c.round(ctx, f, name, file, argv, signals, log, manager)
 		c.writeStatus(f, out.Status)
 		if !f.restart || again.over(out) {
 			return out.Status.Code, c.failure(out)
 		}
 		var sig signalled
-		if err := again.rest(ctx, signals, log, name, out); errors.As(err, &sig) {
+		if err := again.rest(ctx, signals, log, manager, name, out); errors.As(err, &sig) {
 			c.writeStatus(f, sig.status())
 			return sig.status().Code, nil
 		}
@@ -57,7 +60,7 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 
 // round acquires, runs file, and releases: once. Each has a guard, a connection and a session of its own, so that nothing
 // of the one before can be taken for it.
-func (c *call) round(ctx context.Context, f *electFlags, name, file string, argv []string, signals <-chan os.Signal, log *slog.Logger) supervise.Outcome {
+func (c *call) round(ctx context.Context, f *electFlags, name, file string, argv []string, signals <-chan os.Signal, log *slog.Logger, manager *notifier) supervise.Outcome {
 	// The guard first: it comes up while the connection is made and the lease granted. Nobody waits for it
 	// until there is something to start.
 	g, err := startGuard(f)
@@ -73,6 +76,7 @@ func (c *call) round(ctx context.Context, f *electFlags, name, file string, argv
 	defer reaping(g)()
 
 	o := c.office(f, name, argv, client, log)
+	o.progress.manager = manager
 
 	// What starting needed is given back, once it has turned out that the child stays: this process waits for days.
 	tidy := time.AfterFunc(tidyAfter, debug.FreeOSMemory)
@@ -85,7 +89,9 @@ func (c *call) round(ctx context.Context, f *electFlags, name, file string, argv
 		OnAcquire: f.hooks.onAcquire, OnLose: f.hooks.onLose, FenceOnLose: f.hooks.fence, HookTimeout: f.hooks.timeout,
 		Foreground: true,
 		NowFunc:    coord.Now,
-		Logger:     log,
+		Started:    func() { manager.ready("leading " + name) },
+		Beat:       manager.beat, BeatEvery: manager.beatEvery(),
+		Logger: log,
 	}, o, g, signals)
 
 	// The guard leaves while the lease is revoked.

@@ -49,6 +49,13 @@ type Config struct {
 	// NowFunc reads the clock that deadlines count on; it has to run through suspend. Required.
 	NowFunc func() hold.Instant
 
+	// Started is called when the child has been started, Beat when Run begins and then at least every BeatEvery,
+	// by the one loop that everything depends on: a Beat that does not come means that the loop hangs. Neither may block.
+	// nil, or 0: not called.
+	Started   func()
+	Beat      func()
+	BeatEvery time.Duration
+
 	// Logger gets one line a transition. nil: nothing is logged.
 	Logger *slog.Logger
 }

@@ -79,6 +79,7 @@ type driver struct {
 	signals  <-chan os.Signal
 	said     <-chan guard.Event
 
+	beaten  hold.Instant // the last beat
 	outcome *Outcome
 }
 
@@ -101,6 +102,7 @@ func (d *driver) loop() Outcome {
 	timer := time.NewTimer(nap)
 	defer timer.Stop()
 	for d.outcome == nil {
+		d.beat()
 		d.arm(timer)
 		d.feed(d.next(timer.C))
 	}
@@ -110,11 +112,30 @@ func (d *driver) loop() Outcome {
 // arm sets the timer to the machine's next moment.
 func (d *driver) arm(timer *time.Timer) {
 	at := d.machine.wake()
+	if beat := d.beatAt(); at == 0 || beat != 0 && beat < at {
+		at = beat
+	}
 	if at == 0 {
 		timer.Stop()
 		return
 	}
 	timer.Reset(min(nap, max(0, at-d.cfg.NowFunc())))
+}
+
+// beat says that the loop lives, when that is due.
+func (d *driver) beat() {
+	if at := d.beatAt(); at != 0 && d.cfg.NowFunc() >= at {
+		d.beaten = d.cfg.NowFunc()
+		d.cfg.Beat()
+	}
+}
+
+// beatAt is when the next beat is due; 0: never.
+func (d *driver) beatAt() hold.Instant {
+	if d.cfg.Beat == nil || d.cfg.BeatEvery <= 0 {
+		return 0
+	}
+	return d.beaten + d.cfg.BeatEvery
 }
 
 // next waits for one event.
@@ -137,6 +158,9 @@ func (d *driver) next(tick <-chan time.Time) event {
 		}
 		if ev.Kind == guard.KindStarted && !isHook(ev.Run) {
 			d.term.lent()
+			if d.cfg.Started != nil {
+				d.cfg.Started()
+			}
 		}
 		return event{kind: evGuard, guard: ev}
 	case err := <-d.broken:

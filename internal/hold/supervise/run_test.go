@@ -388,3 +388,29 @@ func (c collect) Handle(_ context.Context, r slog.Record) error {
 	*c.got = append(*c.got, r.Message)
 	return nil
 }
+
+// Red when the beat comes from anywhere but the loop, or is missed while nothing else happens.
+func TestRunBeatsWhileItRunsAndSaysWhenTheChildDoes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		var beats []time.Duration
+		started := hold.Instant(-1)
+		s.cfg.BeatEvery = 400 * ms
+		s.cfg.Beat = func() { beats = append(beats, s.now()) }
+		s.cfg.Started = func() { started = s.now() }
+		s.in(2*time.Second, func() { s.guard.end(0) })
+		s.run()
+		if started != 100*ms {
+			t.Errorf("started at %v", started)
+		}
+		for i, at := range beats {
+			if i > 0 && at-beats[i-1] != 400*ms {
+				t.Errorf("beats at %v", beats)
+			}
+		}
+		if len(beats) < 5 {
+			t.Errorf("beats at %v in two seconds", beats)
+		}
+	})
+}
