@@ -75,6 +75,7 @@ func TestAClosedClientIsALossAtOnce(t *testing.T) {
 		w.must(err)
 		w.must(s.cli.Close())
 		before := w.now()
+		<-s.Lost()
 		<-term.Lost()
 		cause := context.Cause(term.Context())
 		if w.now() != before || !errors.Is(cause, ErrSessionLost) || !errors.Is(cause, ErrClientClosed) {

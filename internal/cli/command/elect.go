@@ -178,8 +178,8 @@ func (f *electFlags) checkRun(cmd *cobra.Command, argv []string) error {
 	if err := f.hooks.check(flags); err != nil {
 		return err
 	}
-	if _, err := coord.NewBounds(f.ttl, f.killMargin, f.killAfter); err != nil {
-		return cli.Usagef("--kill-margin %v: want less than %v with --ttl %v", f.killMargin, f.ttl*55/100, f.ttl)
+	if err := checkBounds(f.ttl, f.killMargin, f.killAfter); err != nil {
+		return err
 	}
 	if f.waits && f.wait == 0 {
 		f.nonblock = true

@@ -54,7 +54,7 @@ func (c *call) root() *cobra.Command {
 	root.SetErr(c.env.Stderr)
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpFunc(help)
-	root.AddCommand(c.elect(), c.version())
+	root.AddCommand(c.elect(), c.doctor(), c.version())
 	return root
 }
 

@@ -72,6 +72,9 @@ func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 		{"status file nowhere", []string{"elect", "x", "--status-file", "/nonexistent/s", "--", "true"}, []string{"--status-file", `"/nonexistent/s"`, "no such file"}},
 		{"status file on a folder", []string{"elect", "x", "--status-file", "/tmp", "--", "true"}, []string{"--status-file", `"/tmp"`, "not a regular file"}},
 		{"who with a hook", []string{"elect", "x", "--who", "--on-lose", "true"}, []string{"--who", "--on-lose"}},
+		{"doctor of what", []string{"doctor", "etcd"}, []string{`"etcd"`}},
+		{"doctor of a hold that cannot be", []string{"doctor", "--ttl", "2s", "--kill-margin", "2s"}, []string{"--kill-margin 2s", "--ttl 2s"}},
+		{"doctor in an unknown format", []string{"doctor", "-o", "xml"}, []string{"output", `"xml"`}},
 		{"version of what", []string{"version", "etcd"}, []string{`"etcd"`}},
 	}
 	endpoint := etcdtest.Untouched(t)

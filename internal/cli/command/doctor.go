@@ -1,0 +1,105 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/cli"
+	"github.com/go-coord/coord/internal/cli/doctor"
+	"github.com/go-coord/coord/internal/hold"
+)
+
+const doctorLong = `Asks each endpoint by itself, measures round trips, asks for leases and permissions, lists alarms and
+odd keys, and prints the arithmetic of a hold with these values. It changes nothing.
+
+Exit codes: 0 all is well, warnings included; 1 something fails; 64 usage; 69 no endpoint answers.`
+
+// doctorFlags are the flags of "conch doctor".
+type doctorFlags struct {
+	cli.Connection
+	plan   doctor.Plan
+	output string
+	json   bool
+}
+
+// doctor is "conch doctor".
+func (c *call) doctor() *cobra.Command {
+	f := &doctorFlags{}
+	cmd := &cobra.Command{
+		Use:     "doctor [flags]",
+		Short:   "Look at etcd with the eyes of a hold, and say what is wrong.",
+		Long:    doctorLong,
+		Example: "  conch doctor\n  conch doctor --ttl 5s -o json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Usagef("doctor takes no argument, got %s", cli.Quote(args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd, c.env); err != nil {
+				return err
+			}
+			found, err := doctor.Visit(cmd.Context(), f.Settings, f.plan)
+			if _, err := c.env.Stdout.Write(f.print(found)); err != nil {
+				return fmt.Errorf("print: %w", err)
+			}
+			c.code = answer(!slices.ContainsFunc(found, func(x doctor.Finding) bool { return x.Level == doctor.Fail }))
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	cli.AddTTL(flags, &f.plan.TTL)
+	f.plan.KillAfter, f.plan.Margin = coord.DefaultGrace, coord.DefaultMargin
+	flags.Var(cli.Duration(&f.plan.KillAfter, "a duration above 0, such as 5s", cli.Positive), "kill-after", "the --kill-after to judge by")
+	flags.Var(cli.Duration(&f.plan.Margin, "a duration above 0, such as 500ms", cli.Positive), "kill-margin", "the --kill-margin to judge by")
+	flags.VarP(cli.Choice(&f.output, "table", "json"), "output", "o", "how to print")
+	flags.BoolVar(&f.json, "json", false, "the same as -o json")
+	f.AddFlags(flags)
+	return cmd
+}
+
+func (f *doctorFlags) check(cmd *cobra.Command, env cli.Env) error {
+	if err := cli.BindEnv(cmd.Flags(), env); err != nil {
+		return err
+	}
+	if f.json {
+		f.output = "json"
+	}
+	return checkBounds(f.plan.TTL, f.plan.Margin, f.plan.KillAfter)
+}
+
+// checkBounds refuses values that no hold can have.
+func checkBounds(ttl, margin, killAfter time.Duration) error {
+	if _, err := coord.NewBounds(ttl, margin, killAfter); err != nil {
+		return cli.Usagef("--kill-margin %v: want less than %v with --ttl %v", margin, ttl*55/100, ttl)
+	}
+	return nil
+}
+
+// print is what was found, one a line.
+func (f *doctorFlags) print(found []doctor.Finding) []byte {
+	var out bytes.Buffer
+	if f.output == "json" {
+		enc := json.NewEncoder(&out)
+		enc.SetEscapeHTML(false)
+		for _, one := range found {
+			_ = enc.Encode(one) // into memory, of types that encode
+		}
+		return out.Bytes()
+	}
+	t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	for _, one := range found {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", one.Level, one.Check, dash(hold.Escape(one.Target)), one.Text)
+	}
+	_ = t.Flush()
+	return out.Bytes()
+}
