@@ -192,6 +192,23 @@ func TestASessionIsOpenedThoughSomeMembersNeverAnswer(t *testing.T) {
 	})
 }
 
+// Red when a grant that is not answered is waited for as long as the caller does, or when the deadline counts from another
+// moment than the send of the request that was answered.
+func TestAGrantThatIsNotAnsweredIsAskedForAgain(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		w.m.Inject(coordtest.Rule{Method: coordtest.Grant, Times: 2, Action: coordtest.LoseRequest()})
+		w.m.Inject(coordtest.Rule{Method: coordtest.Grant, Action: coordtest.Delay(300 * time.Millisecond)})
+		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+		defer cancel()
+		s, err := NewSession(ctx, w.m.Client(w), SessionOptions{Clock: w.now})
+		w.must(err)
+		if lost, _ := s.Deadlines(); w.now() != 2800*time.Millisecond || lost != 6*time.Second {
+			w.Errorf("at %v: lost at %v, want 6s, which is 3.5 s from the third request", w.now(), lost)
+		}
+		w.must(s.Close(w.Context()))
+	})
+}
+
 func TestASuspendedMachineLosesItsSessionOnTheFirstLook(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		term, err := w.contender(settled).CampaignTerm(w.Context(), "a")
