@@ -5,7 +5,7 @@
 // # What is not guaranteed
 //
 // A lone member has no second copy and no quorum worth the name: while its process is stopped everything
-// stops, and with its directory everything is gone. It speaks no TLS and asks for no password. At a unix
+// stops, and with its directory everything is gone. The shared member speaks no TLS and asks for no password. At a unix
 // socket, in a directory of mode 0700, only its own user reaches it; at a loopback port every local user does.
 //
 // # The shared member

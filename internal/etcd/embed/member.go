@@ -49,11 +49,26 @@ type Config struct {
 	Cluster string
 	Peer    string
 
+	// TLS serves clients with TLS, at "https://" and Listen. Default: without.
+	TLS TLS
+
+	// TokenTTL is how many seconds the token of a user is good for if nobody uses it. Default 300, etcd's own.
+	TokenTTL uint
+
+	// CheapPasswords hashes passwords with little work: quick to check, and to guess. Tests only.
+	CheapPasswords bool
+
 	// Logger receives what etcd logs. Default: nothing is logged.
 	Logger *zap.Logger
 
 	// Server are further options of the client side's gRPC server.
 	Server []grpc.ServerOption
+}
+
+// TLS are the files with which a member identifies itself to clients, and clients to it.
+type TLS struct {
+	Cert, Key string // PEM; empty: no TLS
+	ClientCA  string // PEM; clients have to show a certificate that one of these signed. Empty: none is asked for
 }
 
 // Member is a running etcd member inside this process.
@@ -130,7 +145,8 @@ func (m *Member) Ready(ctx context.Context) error {
 	}
 }
 
-// Endpoint is what a client is told: "127.0.0.1:port", or "unix:" and a path.
+// Endpoint is what a client is told: "127.0.0.1:port", with "https://" before it where it is TLS, or "unix:"
+// and a path.
 func (m *Member) Endpoint() string { return m.endpoint }
 
 // Failed yields when the member stopped serving by itself.
@@ -155,6 +171,9 @@ func (c Config) etcd() (*embed.Config, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	if c.TLS.Cert != "" && client.Scheme == "http" {
+		client.Scheme, endpoint = "https", "https://"+endpoint
+	}
 
 	// A lone member opens no peer listener: nobody else could have business there.
 	ec := embed.NewConfig()
@@ -170,6 +189,16 @@ func (c Config) etcd() (*embed.Config, string, error) {
 		ec.ListenPeerUrls = []url.URL{*peerURL}
 	}
 	ec.InitialCluster = cmp.Or(c.Cluster, ec.Name+"="+peer)
+
+	// Who is who.
+	if c.TLS.Cert != "" {
+		ec.ClientTLSInfo.CertFile, ec.ClientTLSInfo.KeyFile = c.TLS.Cert, c.TLS.Key
+		ec.ClientTLSInfo.TrustedCAFile, ec.ClientTLSInfo.ClientCertAuth = c.TLS.ClientCA, c.TLS.ClientCA != ""
+	}
+	ec.AuthTokenTTL = cmp.Or(c.TokenTTL, ec.AuthTokenTTL)
+	if c.CheapPasswords {
+		ec.BcryptCost = 4 // the least that bcrypt knows
+	}
 
 	// Timing and noise.
 	ec.TickMs, ec.ElectionMs = cmp.Or(c.Tick, 10), cmp.Or(c.Election, 100)

@@ -24,6 +24,8 @@ type Server struct {
 	t       testing.TB
 	config  embed.Config
 	running *embed.Member
+	ca      *CA  // where it is secured
+	pair    Pair // of the client root, where clients have to show one
 }
 
 // One starts a member for this test alone.
@@ -36,10 +38,15 @@ func One(t testing.TB) *Server {
 }
 
 // Endpoint is where the member serves, or did before Stop.
-func (s *Server) Endpoint() string { return s.config.Listen }
+func (s *Server) Endpoint() string {
+	if s.ca != nil {
+		return "https://" + s.config.Listen
+	}
+	return s.config.Listen
+}
 
 // Endpoints is Endpoint, as a list.
-func (s *Server) Endpoints() []string { return []string{s.config.Listen} }
+func (s *Server) Endpoints() []string { return []string{s.Endpoint()} }
 
 // Client gives a client of the member that is closed when t ends.
 func (s *Server) Client(t testing.TB) *clientv3.Client {
