@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -13,6 +14,8 @@ type Connection struct {
 	Settings
 	Quiet     bool
 	LogFormat string // text or json
+
+	access access
 }
 
 // AddFlags declares the flags of a connection.
@@ -22,6 +25,7 @@ func (c *Connection) AddFlags(flags *pflag.FlagSet) {
 	flags.Var(endpointList{&c.Endpoints}, "endpoints", "where etcd is: host:port, http(s)://host:port, joined by commas")
 	flags.Var(Duration(&c.DialTimeout, "a duration above 0, such as 5s", Positive), "dial-timeout",
 		"how long to look for an endpoint that answers, in total")
+	c.access.addFlags(flags)
 	flags.BoolVar(&c.Quiet, "quiet", false, "say nothing but warnings and errors")
 	fromEnv(flags, "endpoints", "CONCH_ENDPOINTS", "ETCDCTL_ENDPOINTS")
 	fromEnv(flags, "dial-timeout", "CONCH_DIAL_TIMEOUT", "ETCDCTL_DIAL_TIMEOUT")
@@ -38,8 +42,12 @@ func AddTTL(flags *pflag.FlagSet, to *time.Duration) {
 	fromEnv(flags, "ttl", "CONCH_TTL")
 }
 
-// envNote marks a flag with the variables that stand in for it, the first that is set counts.
-const envNote = "conch_env"
+// envNote marks a flag with the variables that stand in for it, the first that is set counts; fromNote with
+// the one that did.
+const (
+	envNote  = "conch_env"
+	fromNote = "conch_from"
+)
 
 func fromEnv(flags *pflag.FlagSet, name string, variables ...string) {
 	_ = flags.SetAnnotation(name, envNote, variables) // fails for a flag that does not exist only
@@ -57,11 +65,41 @@ func BindEnv(flags *pflag.FlagSet, env Env) error {
 			if !ok {
 				continue
 			}
-			if err := f.Value.Set(value); err != nil {
+			set := f.Value.Set
+			if v, ok := f.Value.(interface{ SetVariable(string) error }); ok {
+				set = v.SetVariable
+			}
+			if err := set(value); err != nil {
 				bad = badValue(variable, f, value, err)
 			}
+			f.Annotations[fromNote] = []string{variable}
 			return
 		}
 	})
 	return bad
+}
+
+// origin is what a flag's value came from: the flag, as it is written, or a variable; empty for its default.
+func origin(flags *pflag.FlagSet, name string) string {
+	f := flags.Lookup(name)
+	switch {
+	case f.Changed:
+		return "--" + name
+	case len(f.Annotations[fromNote]) > 0:
+		return f.Annotations[fromNote][0]
+	}
+	return ""
+}
+
+// rank orders origins: what ranks higher counts.
+func rank(origin string) int {
+	switch {
+	case strings.HasPrefix(origin, "--"):
+		return 3
+	case strings.HasPrefix(origin, "CONCH_"):
+		return 2
+	case origin != "":
+		return 1
+	}
+	return 0
 }

@@ -17,7 +17,7 @@ func parsed(t *testing.T, environ, args []string) (c Connection, ttl time.Durati
 	t.Helper()
 	cmd := &cobra.Command{
 		SilenceErrors: true, SilenceUsage: true,
-		RunE: func(cmd *cobra.Command, _ []string) error { return BindEnv(cmd.Flags(), Env{Environ: environ}) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.Bind(cmd.Flags(), Env{Environ: environ}) },
 	}
 	c.AddFlags(cmd.Flags())
 	AddTTL(cmd.Flags(), &ttl)

@@ -22,6 +22,9 @@ type Env struct {
 	Stdout  io.Writer
 	Stderr  io.Writer // has to be safe to write to at any time: see Sink
 
+	// LookupSRV asks for DNS records. Default: the resolver of the system.
+	LookupSRV LookupSRV
+
 	// Signals begins to listen for what may reach a wrapper, until stop is called.
 	Signals func() (signals <-chan os.Signal, stop func())
 
@@ -59,12 +62,18 @@ func (e Env) Lookup(name string) (value string, ok bool) {
 
 // private are the variables that are for conch alone, and that no child inherits: secrets, and the line to the service
 // manager, which would take a child's word for ours.
-var private = []string{"CONCH_PASSWORD", "CONCH_ETCD_PASSWORD", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}
+var private = []string{
+	"CONCH_PASSWORD", "CONCH_ETCD_PASSWORD", "ETCDCTL_PASSWORD",
+	"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
+}
+
+// users are the variables that may hold a password beside a name.
+var users = []string{"CONCH_USER", "ETCDCTL_USER"}
 
 // ChildEnviron is the environment that a child inherits: all of it but what is private.
 func (e Env) ChildEnviron() []string {
 	return slices.DeleteFunc(slices.Clone(e.Environ), func(v string) bool {
-		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains(private, name)
+		name, value, _ := strings.Cut(v, "=")
+		return slices.Contains(private, name) || slices.Contains(users, name) && strings.Contains(value, ":")
 	})
 }

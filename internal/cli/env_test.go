@@ -18,12 +18,14 @@ func TestLookupTakesTheFirstOfSeveral(t *testing.T) {
 
 func TestAChildInheritsAllButOurSecrets(t *testing.T) {
 	t.Parallel()
-	env := Env{Environ: []string{"PATH=/bin", "CONCH_PASSWORD=p", "ODD", "CONCH_TTL=5s", "CONCH_ETCD_PASSWORD=q", "ETCDCTL_USER=u", "NOTIFY_SOCKET=/s", "WATCHDOG_USEC=1", "WATCHDOG_PID=2"}}
-	want := []string{"PATH=/bin", "ODD", "CONCH_TTL=5s", "ETCDCTL_USER=u"}
+	env := Env{Environ: []string{"PATH=/bin", "CONCH_PASSWORD=p", "ODD", "CONCH_TTL=5s", "CONCH_ETCD_PASSWORD=q", "ETCDCTL_USER=u",
+		"ETCDCTL_PASSWORD=r", "CONCH_USER=u:geheim", "CONCH_PASSWORD_FILE=/p", "OTHER=a:b",
+		"NOTIFY_SOCKET=/s", "WATCHDOG_USEC=1", "WATCHDOG_PID=2"}}
+	want := []string{"PATH=/bin", "ODD", "CONCH_TTL=5s", "ETCDCTL_USER=u", "CONCH_PASSWORD_FILE=/p", "OTHER=a:b"}
 	if got := env.ChildEnviron(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if len(env.Environ) != 9 {
+	if len(env.Environ) != 13 {
 		t.Error("the environment itself was changed")
 	}
 }

@@ -77,7 +77,9 @@ func connectionError(cli *clientv3.Client) error {
 // plainReason is the innermost part of what gRPC says of a connection that did not come about.
 func plainReason(err error) string {
 	text := status.Convert(err).Message()
-	for _, before := range []string{"Error while dialing: ", `desc = "transport: `, `desc = "`} {
+	for _, before := range []string{
+		"authentication handshake failed: ", "error reading server preface: ", "client preface: ", "settings frame: ", "window update: ", "Error while dialing: ", `desc = "transport: `, `desc = "`,
+	} {
 		if at := strings.LastIndex(text, before); at >= 0 {
 			text = text[at+len(before):]
 			break
@@ -106,24 +108,44 @@ func code(err error) codes.Code {
 var errNoSpace = errors.New("etcd is out of space: it keeps the holds there are and grants no new ones until " +
 	"its alarm is cleared")
 
+// What etcd says about users, in the words of who has to mend it.
+var (
+	errLogin  = errors.New("etcd does not know this user, or the password is wrong (it does not say which)")
+	errNoAuth = errors.New("a user was given, and this etcd has no users: authentication is not enabled there")
+	errNoUser = errors.New("etcd wants to know who asks: give --user and --password-file, or a certificate that names a user")
+)
+
 // Classify gives an error that etcd returned the meaning it has for an exit code, by wrapping one of the
 // errors of package hold. What it does not know stays as it is.
 func Classify(err error) error {
 	switch {
-	case err == nil || hold.ExitCode(err) != hold.CodeUnreachable:
+	case err == nil || hold.ExitCode(err) != hold.CodeUnreachable || errors.Is(err, hold.ErrUnreachable):
 		return err
 	case errors.Is(err, rpctypes.ErrNoSpace):
 		return fmt.Errorf("%w: %w", hold.ErrUnreachable, errNoSpace)
+	case errors.Is(err, rpctypes.ErrAuthFailed):
+		return fmt.Errorf("%w: %s%w", hold.ErrUnreachable, whose(err), errLogin)
+	case errors.Is(err, rpctypes.ErrAuthNotEnabled):
+		return fmt.Errorf("%w: %s%w", hold.ErrUnreachable, whose(err), errNoAuth)
+	case errors.Is(err, rpctypes.ErrUserEmpty):
+		return fmt.Errorf("%w: %w", hold.ErrPermission, errNoUser)
 	case refused(err):
 		return fmt.Errorf("%w: %w", hold.ErrPermission, err)
 	}
 	return err
 }
 
-// refused reports whether etcd refused for want of permission. A request without a user, where users are
-// needed, is called an invalid argument there.
+// whose says whose login err is about, where it is about one.
+func whose(err error) string {
+	var failed *loginError
+	if errors.As(err, &failed) {
+		return "user " + Quote(failed.user) + ": "
+	}
+	return ""
+}
+
+// refused reports whether etcd refused for want of permission.
 func refused(err error) bool {
 	c := code(err)
-	return c == codes.PermissionDenied || c == codes.Unauthenticated ||
-		errors.Is(err, rpctypes.ErrUserEmpty) || errors.Is(err, rpctypes.ErrAuthFailed)
+	return c == codes.PermissionDenied || c == codes.Unauthenticated
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -123,7 +124,9 @@ func TestRefusalsOfEtcdHaveTheirExitCodes(t *testing.T) {
 		{rpctypes.ErrPermissionDenied, hold.CodePermission},
 		{rpctypes.ErrGRPCPermissionDenied, hold.CodePermission},
 		{rpctypes.ErrUserEmpty, hold.CodePermission},
-		{rpctypes.ErrAuthFailed, hold.CodePermission},
+		{rpctypes.ErrAuthFailed, hold.CodeUnreachable},
+		{rpctypes.ErrAuthNotEnabled, hold.CodeUnreachable},
+		{&loginError{"me", rpctypes.ErrAuthFailed}, hold.CodeUnreachable},
 		{rpctypes.ErrInvalidAuthToken, hold.CodePermission},
 		{fmt.Errorf("grant lease: %w", rpctypes.ErrPermissionDenied), hold.CodePermission},
 		{rpctypes.ErrNoSpace, hold.CodeUnreachable},
@@ -142,10 +145,14 @@ func TestRefusalsOfEtcdHaveTheirExitCodes(t *testing.T) {
 
 func TestSettingsSurviveTheirWayToAnotherProcess(t *testing.T) {
 	t.Parallel()
-	s := Settings{Endpoints: []string{"a:1", "https://b:2"}, DialTimeout: 7 * time.Second}
-	got, err := DecodeSettings(s.Encode())
-	if err != nil || fmt.Sprint(got) != fmt.Sprint(s) {
-		t.Errorf("got %v, %v", got, err)
+	for _, s := range []Settings{
+		{Endpoints: []string{"a:1", "https://b:2"}, DialTimeout: 7 * time.Second},
+		{Endpoints: []string{"a:1"}, DialTimeout: 1, User: "me", Password: "geheim", TLS: TLS{true, []byte("a"), []byte("b"), "c", true}},
+	} {
+		got, err := DecodeSettings(s.Encode())
+		if err != nil || !reflect.DeepEqual(got, s) {
+			t.Errorf("got %v, %v", got, err)
+		}
 	}
 	for _, bad := range []string{"", "null", "{}", `{"endpoints":["a:1"]}`, "[]"} {
 		if got, err := DecodeSettings([]byte(bad)); err == nil {

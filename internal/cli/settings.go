@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 )
 
 // Settings are what it takes to reach etcd. They go to the guard as JSON, in memory that is sealed: never
@@ -14,6 +15,9 @@ import (
 type Settings struct {
 	Endpoints   []string      `json:"endpoints"`
 	DialTimeout time.Duration `json:"dial_timeout"` // nanoseconds
+	TLS         TLS           `json:"tls,omitzero"`
+	User        string        `json:"user,omitempty"` // empty: none
+	Password    Secret        `json:"password,omitempty"`
 }
 
 // Encode gives the settings for another process of this program.
@@ -44,10 +48,19 @@ const (
 // Client makes a client and begins to connect, without waiting for it: see Reach. The caller closes it.
 // etcd's own log of the client is silenced; errors say what there is to say.
 func (s Settings) Client() (*clientv3.Client, error) {
+	creds, err := s.transport()
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	options := []grpc.DialOption{grpc.WithTransportCredentials(creds)}
+	if s.User != "" {
+		options = append(options, (&login{user: s.User, password: s.Password}).options()...)
+	}
 	cli, err := clientv3.New(clientv3.Config{
 		Endpoints:            s.Endpoints,
 		DialKeepAliveTime:    keepAliveTime,
 		DialKeepAliveTimeout: keepAliveTimeout,
+		DialOptions:          options,
 		Logger:               zap.NewNop(),
 	})
 	if err != nil {

@@ -29,6 +29,9 @@ func badValue(where string, f *pflag.Flag, value string, err error) error {
 	if v, ok := f.Value.(interface{ Redact(string) string }); ok {
 		shown = Quote(v.Redact(value))
 	}
+	if v, ok := f.Value.(interface{ Quote(string) string }); ok {
+		shown = v.Quote(value)
+	}
 	return Usagef("%s %s: %w", where, shown, reason(f, err))
 }
 

@@ -46,7 +46,8 @@ lost; 75 not acquired; 77 permission denied; 126, 127 CMD cannot be executed, or
 128+n signal n came while waiting. --who: 0 held, 1 vacant.
 
 Variables, where a flag is not given: CONCH_ENDPOINTS or ETCDCTL_ENDPOINTS, CONCH_DIAL_TIMEOUT or
-ETCDCTL_DIAL_TIMEOUT, CONCH_TTL, CONCH_QUIET.`
+ETCDCTL_DIAL_TIMEOUT, CONCH_TTL, CONCH_QUIET; so for --cacert, --cert, --key, --discovery-srv, --user.
+CONCH_INSECURE_SKIP_VERIFY, CONCH_PASSWORD_FILE; CONCH_PASSWORD, ETCDCTL_PASSWORD: a password.`
 
 // elect is "conch elect".
 func (c *call) elect() *cobra.Command {
@@ -102,7 +103,7 @@ func (f *electFlags) declare(cmd *cobra.Command) {
 
 // check reads flags, variables and arguments, and accepts all of them or none. It contacts nobody.
 func (f *electFlags) check(cmd *cobra.Command, env cli.Env, args []string) (office string, argv []string, err error) {
-	if err := cli.BindEnv(cmd.Flags(), env); err != nil {
+	if err := f.Bind(cmd.Flags(), env); err != nil {
 		return "", nil, err
 	}
 	f.waits = cmd.Flags().Changed("wait")

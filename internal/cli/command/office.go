@@ -197,8 +197,11 @@ func (o *office) elect(ctx context.Context, el *coord.Election) (*coord.Term, er
 
 // explain turns what ended an acquisition into an error with an exit code, for people.
 func (o *office) explain(ctx context.Context, err error) error {
+	err = cli.Classify(err)
 	switch {
-	case errors.Is(err, hold.ErrUnreachable), errors.Is(err, hold.ErrPermission):
+	case errors.Is(err, hold.ErrPermission):
+		return lacking(o.client, o.settings.User, o.name, err)
+	case errors.Is(err, hold.ErrUnreachable):
 		return err // also where the wait ran out meanwhile: it was not for want of the office
 	case errors.Is(context.Cause(ctx), errWaited):
 		waited := o.until.Sub(o.progress.began).Round(time.Millisecond)
@@ -208,7 +211,7 @@ func (o *office) explain(ctx context.Context, err error) error {
 	case errors.Is(err, hold.ErrNotAcquired):
 		return fmt.Errorf("%w: %s is taken%s", hold.ErrNotAcquired, o.name, o.holder())
 	}
-	return cli.Classify(err)
+	return err
 }
 
 // holder says who holds the office, as far as etcd tells in time.

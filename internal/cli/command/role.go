@@ -34,8 +34,8 @@ func Role(args []string) (code int, played bool) {
 // releaseWithin bounds a release; the guard's own bound is a second more.
 const releaseWithin = 9 * time.Second
 
-// settingsLimit is far more than settings have.
-const settingsLimit = 1 << 20
+// settingsLimit is more than settings have, with three files in them.
+const settingsLimit = 8 << 20
 
 // releaseFor ends the hold that the testament describes, whose wrapper is dead and whose child is gone.
 // closing closes the open record only: the wrapper is frozen, and its key runs out by itself.

@@ -25,11 +25,8 @@ const tidyAfter = time.Second
 
 // run runs argv while the office is held and returns the exit code; under --restart again and again.
 func (c *call) run(ctx context.Context, f *electFlags, name string, argv []string) (int, error) {
-	// A typo never takes an office: the command is looked for before anything else.
-	path, _ := c.env.Lookup("PATH")
-	file, err := hold.Resolve(argv[0], path, "")
+	file, err := c.find(ctx, f, argv[0])
 	if err != nil {
-		c.writeStatus(f, hold.Status{Outcome: hold.ResultNotStarted, Code: hold.ExitCode(err), Reason: err.Error()})
 		return 0, err
 	}
 	signals, stop := c.env.Signals()
@@ -108,6 +105,21 @@ func notBegun(err error) supervise.Outcome {
 		Status: hold.Status{Outcome: hold.ResultUnreachable, Code: hold.ExitCode(err), Reason: err.Error()},
 		Clean:  true, Err: err,
 	}
+}
+
+// find finds the command and, where only a domain was given, the endpoints. A typo never takes an office: the
+// command is looked for before anything else.
+func (c *call) find(ctx context.Context, f *electFlags, command string) (file string, err error) {
+	path, _ := c.env.Lookup("PATH")
+	file, err = hold.Resolve(command, path, "")
+	outcome := hold.ResultNotStarted
+	if err == nil {
+		err, outcome = f.Discover(ctx, c.env), hold.ResultUnreachable
+	}
+	if err != nil {
+		c.writeStatus(f, hold.Status{Outcome: outcome, Code: hold.ExitCode(err), Reason: err.Error()})
+	}
+	return file, err
 }
 
 // office is what acquires, from what the user said.

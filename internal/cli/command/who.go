@@ -44,6 +44,9 @@ type standing struct {
 // tellWho prints who leads the office and who waits for it. The reads are linearizable: where etcd cannot
 // vouch for an answer there is none.
 func (c *call) tellWho(ctx context.Context, f *electFlags, name string) (int, error) {
+	if err := f.Discover(ctx, c.env); err != nil {
+		return 0, err
+	}
 	client, err := f.Client()
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", hold.ErrUnreachable, err)
@@ -55,7 +58,7 @@ func (c *call) tellWho(ctx context.Context, f *electFlags, name string) (int, er
 		return err
 	})
 	if err != nil {
-		return 0, err
+		return 0, lacking(client, f.User, name, err)
 	}
 
 	// All at once: half a table is worse than none.
