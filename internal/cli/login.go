@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 )
 
 // login gives each request the token of a user. It is got with the first request, in the time which that
@@ -18,19 +19,22 @@ import (
 //
 // A token ends: by its age, by a restart of its member, by a change of any user or role. A request that is
 // refused for that reason is made again with a new token. A stream cannot be made again, so it begins with
-// a token that is fresh. Nobody waits for anybody else's login: a member that hangs holds up its own requests only.
+// a token that is fresh.
 type login struct {
 	user     string
 	password Secret
 
-	mu    sync.Mutex
-	token string
-	since time.Time
+	mu     sync.Mutex
+	token  string
+	since  time.Time
+	newest *attempt
 }
 
 const (
 	// freshFor is how long a token is good enough for a stream that begins.
 	freshFor = time.Second
+	// loginWithin bounds one login.
+	loginWithin = 10 * time.Second
 	// logins is how often a request is made, each time with a new token.
 	logins = 3
 )
@@ -95,20 +99,62 @@ func (l *login) instead(old string) string {
 	return token
 }
 
-// renew logs in. It counts from the moment it was asked for.
+// renew logs in, or waits for a login that has just begun. A login goes on when who asked for it has no time
+// left: checking a password is slow by design, and etcd would check it again and again for requests that never
+// see its end. One that takes long is not waited for by those who come later: its member may hang.
 func (l *login) renew(ctx context.Context, cc *grpc.ClientConn) (string, error) {
-	since := time.Now()
+	l.mu.Lock()
+	a := l.newest
+	if a == nil || a.over() || time.Since(a.since) > freshFor {
+		a = &attempt{since: time.Now(), done: make(chan struct{})}
+		l.newest = a
+		go l.try(context.WithoutCancel(ctx), cc, a) // ends with its request, at the latest when the client is closed
+	}
+	l.mu.Unlock()
+	select {
+	case <-a.done:
+		return a.token, a.err
+	case <-ctx.Done():
+		return "", status.FromContextError(ctx.Err()).Err()
+	}
+}
+
+// attempt is a login that is made.
+type attempt struct {
+	since time.Time
+	done  chan struct{}
+	token string // set before done is closed, as is err
+	err   error
+}
+
+func (a *attempt) over() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// try makes one login. A token counts from the moment it was asked for.
+func (l *login) try(ctx context.Context, cc *grpc.ClientConn, a *attempt) {
+	defer close(a.done)
+	ctx, cancel := context.WithTimeout(ctx, loginWithin)
+	defer cancel()
 	got, err := etcdserverpb.NewAuthClient(cc).Authenticate(ctx, &etcdserverpb.AuthenticateRequest{Name: l.user, Password: string(l.password)})
 	if err != nil {
+		a.err = err
 		if known := rpctypes.Error(err); !unavailable(known) && ctx.Err() == nil {
-			return "", &loginError{l.user, known}
+			a.err = &loginError{l.user, known}
 		}
-		return "", err
+		return
 	}
+	a.token = got.Token
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.token, l.since = got.Token, since
-	return got.Token, nil
+	if a.since.After(l.since) {
+		l.token, l.since = a.token, a.since
+	}
 }
 
 // ended reports whether a request was refused because of its token, which was good before.

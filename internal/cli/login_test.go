@@ -10,6 +10,9 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/go-coord/coord/internal/etcd/etcdtest"
 	"github.com/go-coord/coord/internal/hold"
 )
@@ -135,5 +138,42 @@ func TestATokenThatIsRefusedForGoodIsGivenUp(t *testing.T) {
 	}
 	if !ended(rpctypes.ErrGRPCInvalidAuthToken) || !ended(rpctypes.ErrAuthOldRevision) || ended(rpctypes.ErrPermissionDenied) || ended(nil) {
 		t.Error("what ends a token is not known")
+	}
+}
+
+// TestALoginGoesOnForThoseWhoComeLater: who asked first had no time for it.
+func TestALoginGoesOnForThoseWhoComeLater(t *testing.T) {
+	t.Parallel()
+	server := etcdtest.Secure(t, etcdtest.SecureOptions{})
+	addUser(t, server.EnableAuth(t), "me", "geheim", "/test")
+	client, err := Settings{Endpoints: server.Endpoints(), DialTimeout: time.Minute}.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	l := &login{user: "me", password: "geheim"}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if token, err := l.renew(ctx, client.ActiveConnection()); status.Code(err) != codes.Canceled && token == "" {
+		t.Errorf("got %q, %v", token, err)
+	}
+	<-l.newest.done
+	if token, since := l.last(); token == "" || since.IsZero() {
+		t.Errorf("the login was given up: %v", l.newest.err)
+	}
+}
+
+func TestALoginThatHangsHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	server := etcdtest.Secure(t, etcdtest.SecureOptions{})
+	addUser(t, server.EnableAuth(t), "me", "geheim", "/test")
+	client, err := Settings{Endpoints: server.Endpoints(), DialTimeout: time.Minute}.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	l := &login{user: "me", password: "geheim", newest: &attempt{since: time.Now().Add(-2 * freshFor), done: make(chan struct{})}}
+	if token, err := l.renew(t.Context(), client.ActiveConnection()); token == "" || err != nil {
+		t.Errorf("got %q, %v", token, err)
 	}
 }

@@ -78,7 +78,7 @@ func connectionError(cli *clientv3.Client) error {
 func plainReason(err error) string {
 	text := status.Convert(err).Message()
 	for _, before := range []string{
-		"authentication handshake failed: ", "error reading server preface: ", "client preface: ", "settings frame: ", "window update: ", "Error while dialing: ", `desc = "transport: `, `desc = "`,
+		"authentication handshake failed: ", "error reading server preface: ", "client preface: ", "settings frame: ", "window update: ", "Error while dialing: ", `desc = "transport: `, `desc = "`, "desc = ",
 	} {
 		if at := strings.LastIndex(text, before); at >= 0 {
 			text = text[at+len(before):]

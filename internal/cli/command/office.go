@@ -118,11 +118,20 @@ func (o *office) open(ctx context.Context) (*coord.Election, error) {
 	}
 	var el *coord.Election
 	err := s.Reach(withoutDeadline(ctx, errWaited), o.client, func(ctx context.Context) (err error) {
+		if s.User != "" || len(s.TLS.Cert) > 0 {
+			// Not only at the end, when the record of the hold cannot be written.
+			if err := permitted(ctx, o.client, o.needs()...); err != nil {
+				return err
+			}
+		}
 		el, err = coord.NewElection(ctx, o.client, o.options)
 		return err
 	})
 	return el, err
 }
+
+// needs are what may not be refused us.
+func (o *office) needs() []need { return leadNeeds(o.name, o.options.Settle.Open != "") }
 
 // result is how a campaign ended.
 type result struct {
@@ -200,7 +209,7 @@ func (o *office) explain(ctx context.Context, err error) error {
 	err = cli.Classify(err)
 	switch {
 	case errors.Is(err, hold.ErrPermission):
-		return lacking(o.client, o.settings.User, o.name, err)
+		return lacking(o.client, o.settings.User, o.needs(), err)
 	case errors.Is(err, hold.ErrUnreachable):
 		return err // also where the wait ran out meanwhile: it was not for want of the office
 	case errors.Is(context.Cause(ctx), errWaited):

@@ -13,40 +13,85 @@ import (
 	"github.com/go-coord/coord/internal/hold"
 )
 
-// lacking names what a user may not do with the keys of an office, where etcd refused that: it says "permission
-// denied" and no more. So the keys are read, one by one. If all can be read, it is writing that was refused.
-func lacking(client *clientv3.Client, user, office string, refusal error) error {
+// need is something that a command does with a key of an office, or with all keys below a prefix.
+type need struct {
+	key    string // a prefix, if it ends with a slash
+	writes bool
+}
+
+// lookNeeds are what a question takes.
+func lookNeeds(office string) []need {
+	open, last := hold.OfficeKeys(office)
+	return []need{{hold.ElectRange(office), false}, {open.String(), false}, {last.String(), false}}
+}
+
+// leadNeeds are what leading takes, where holds are settled or not.
+func leadNeeds(office string, settles bool) []need {
+	elect := hold.ElectRange(office)
+	all := []need{{elect, false}, {elect, true}}
+	if settles {
+		open, last := hold.OfficeKeys(office)
+		all = append(all, need{open.String(), false}, need{open.String(), true}, need{last.String(), true})
+	}
+	return all
+}
+
+func (n need) op() clientv3.Op {
+	prefix := strings.HasSuffix(n.key, "/")
+	switch {
+	case n.writes && prefix:
+		return clientv3.OpPut(n.key+"0", "")
+	case n.writes:
+		return clientv3.OpPut(n.key, "")
+	case prefix:
+		return clientv3.OpGet(n.key, clientv3.WithPrefix())
+	}
+	return clientv3.OpGet(n.key)
+}
+
+func (n need) String() string {
+	text := "read "
+	if n.writes {
+		text = "write "
+	}
+	if strings.HasSuffix(n.key, "/") {
+		text += "the prefix "
+	}
+	return text + n.key
+}
+
+// permitted asks etcd whether needs may be met, and does nothing: a transaction without conditions never takes
+// its other branch, and etcd checks the permissions for both.
+func permitted(ctx context.Context, client *clientv3.Client, needs ...need) error {
+	var ops []clientv3.Op
+	for _, n := range needs {
+		ops = append(ops, n.op())
+	}
+	if _, err := client.Txn(ctx).Else(ops...).Commit(); err != nil {
+		return fmt.Errorf("ask for permissions: %w", err)
+	}
+	return nil
+}
+
+// lacking names what is not permitted, where etcd refused something for that: it says "permission denied", and no more.
+func lacking(client *clientv3.Client, user string, needs []need, refusal error) error {
 	if !errors.Is(refusal, rpctypes.ErrPermissionDenied) {
 		return refusal
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
 	defer cancel()
-	open, last := hold.OfficeKeys(office)
-	elect := hold.ElectRange(office)
-	var unread []string
-	for _, key := range []string{elect, open.String(), last.String()} {
-		options := []clientv3.OpOption{clientv3.WithKeysOnly(), clientv3.WithLimit(1)}
-		if key == elect {
-			options = append(options, clientv3.WithPrefix())
+	var missing []string
+	for _, n := range needs {
+		if err := permitted(ctx, client, n); errors.Is(err, rpctypes.ErrPermissionDenied) {
+			missing = append(missing, n.String())
 		}
-		_, err := client.Get(ctx, key, options...)
-		if errors.Is(cli.Classify(err), hold.ErrPermission) {
-			unread = append(unread, describe(key, elect))
-		}
+	}
+	if len(missing) == 0 {
+		return refusal // it was granted meanwhile, or etcd is gone
 	}
 	who := "this user"
 	if user != "" {
 		who = "user " + cli.Quote(user)
 	}
-	if len(unread) > 0 {
-		return fmt.Errorf("%w: %s may not read %s", hold.ErrPermission, who, strings.Join(unread, ", "))
-	}
-	return fmt.Errorf("%w: %s may read and not write one of %s, %s, %s", hold.ErrPermission, who, describe(elect, elect), open, last)
-}
-
-func describe(key, prefix string) string {
-	if key == prefix {
-		return "the prefix " + key
-	}
-	return key
+	return fmt.Errorf("%w: %s may not %s", hold.ErrPermission, who, strings.Join(missing, ", "))
 }
