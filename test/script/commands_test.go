@@ -106,10 +106,18 @@ func spawn(ts *testscript.TestScript, args []string) {
 			break
 		}
 	}
-	processes(ts)[args[0]] = run.StartWith(scriptT{ts}, run.Options{
-		Path: path, Args: args[2:], Dir: ts.MkAbs("."),
-		Env: []string{"PATH=" + ts.Getenv("PATH"), "CONCH_ENDPOINTS=" + ts.Getenv("CONCH_ENDPOINTS"), "CONCH_TTL=" + ts.Getenv("CONCH_TTL")},
-	})
+	env := []string{"PATH=" + ts.Getenv("PATH")}
+	for _, name := range inherited {
+		if value := ts.Getenv(name); value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	processes(ts)[args[0]] = run.StartWith(scriptT{ts}, run.Options{Path: path, Args: args[2:], Dir: ts.MkAbs("."), Env: env})
+}
+
+// inherited are the variables that what is spawned has from its script.
+var inherited = []string{
+	"CONCH_ENDPOINTS", "CONCH_TTL", "CONCH_CACERT", "CONCH_CERT", "CONCH_KEY", "CONCH_USER", "CONCH_PASSWORD", "CONCH_PASSWORD_FILE",
 }
 
 var signals = map[string]syscall.Signal{

@@ -10,7 +10,10 @@
 //
 // An etcd that all scripts share, an office of its own in $OFFICE, and nothing else of ours in its
 // environment but CONCH_ENDPOINTS and CONCH_TTL. $SILENT, $REFUSED and $NOTGRPC are endpoints of those kinds, $TRAP is one that
-// fails the test when it is contacted. Beside the commands of testscript:
+// fails the test when it is contacted.
+//
+// The scripts run a second time, but for two that are about plain connections, on an etcd with mutual TLS, as a user who
+// may do no more than it has to; those in the folder secure run there only. Beside the commands of testscript:
 //
 //	exits CODE PROGRAM ARG...    run a program that has to exit with CODE
 //	spawn NAME PROGRAM ARG...    start one; its output goes to NAME.out and NAME.err when it has ended

@@ -36,22 +36,26 @@ func TestScripts(t *testing.T) {
 		"REFUSED":         etcdtest.Refused(t),
 		"NOTGRPC":         etcdtest.NotGRPC(t),
 		"TRAP":            etcdtest.Untouched(t),
+		"SHARED":          server.Endpoint(),
 	}
-	testscript.Run(t, testscript.Params{
-		Dir:                ".",
-		RequireUniqueNames: true,
-		Setup: func(env *testscript.Env) error {
-			for name, value := range endpoints {
-				env.Setenv(name, value)
-			}
-			env.Setenv("PATH", programs.Dir+string(filepath.ListSeparator)+env.Getenv("PATH"))
-			// The folder above has a number of its own in each run.
-			env.Setenv("OFFICE", filepath.Base(env.WorkDir)+"."+filepath.Base(filepath.Dir(env.WorkDir)))
-			env.Values[spawnedKey{}] = map[string]*run.Process{}
-			return nil
-		},
-		Cmds: w.commands(),
-	})
+	play(t, w, testscript.Params{Dir: "."}, endpoints)
+}
+
+// play runs scripts, each with an office of its own.
+func play(t *testing.T, w *world, p testscript.Params, environ map[string]string) {
+	p.RequireUniqueNames = true
+	p.Setup = func(env *testscript.Env) error {
+		for name, value := range environ {
+			env.Setenv(name, value)
+		}
+		env.Setenv("PATH", w.programs.Dir+string(filepath.ListSeparator)+env.Getenv("PATH"))
+		// The folder above has a number of its own in each run.
+		env.Setenv("OFFICE", filepath.Base(env.WorkDir)+"."+filepath.Base(filepath.Dir(env.WorkDir)))
+		env.Values[spawnedKey{}] = map[string]*run.Process{}
+		return nil
+	}
+	p.Cmds = w.commands()
+	testscript.Run(t, p)
 }
 
 // world is what all scripts share.
