@@ -99,18 +99,25 @@ func TestBadValuesNameThemselvesAndWhatIsAccepted(t *testing.T) {
 func TestValuesShowThemselvesInHelp(t *testing.T) {
 	t.Parallel()
 	d := 90 * time.Minute
+	var none time.Duration
+	var count int
 	word := ""
 	pick := Choice(&word, "auto", "off")
+	many := Number(&count, 99)
 	for got, want := range map[string]string{
-		Duration(&d, "", Positive).String():     "1h30m",
-		duration{}.String():                     "",
-		endpointList{&[]string{"a:1"}}.String(): "a:1",
-		endpointList{}.String():                 "",
-		pick.String():                           "auto",
-		pick.Type():                             "auto|off",
-		choice{}.String():                       "",
-		short(time.Hour):                        "1h",
-		short(5 * time.Second):                  "5s",
+		Duration(&d, "", Positive).String():       "1h30m",
+		Duration(&none, "", NotNegative).String(): "0", // help leaves it out
+		duration{}.String():                       "",
+		many.String():                             "0",
+		number[int]{}.String():                    "",
+		many.Type():                               "number",
+		endpointList{&[]string{"a:1"}}.String():   "a:1",
+		endpointList{}.String():                   "",
+		pick.String():                             "auto",
+		pick.Type():                               "auto|off",
+		choice{}.String():                         "",
+		short(time.Hour):                          "1h",
+		short(5 * time.Second):                    "5s",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -118,6 +125,11 @@ func TestValuesShowThemselvesInHelp(t *testing.T) {
 	}
 	if err := pick.Set("on"); err == nil || word != "auto" {
 		t.Errorf("a word that is none of the choices was taken: %v, %q", err, word)
+	}
+	for text, ok := range map[string]bool{"99": true, "1": true, "0": false, "-1": false, "100": false, "1.5": false, "1e1": false, "": false} {
+		if err := many.Set(text); (err == nil) != ok {
+			t.Errorf("a number %q: %v", text, err)
+		}
 	}
 	if err := pick.Set("off"); err != nil || word != "off" {
 		t.Errorf("got %v, %q, want off", err, word)

@@ -42,9 +42,13 @@ func (d duration) Set(s string) error {
 	return nil
 }
 
+// String is what help shows as the default. "0" is what the flag library takes for none; "0s" it would show.
 func (d duration) String() string {
-	if d.to == nil {
+	switch {
+	case d.to == nil:
 		return ""
+	case *d.to == 0:
+		return "0"
 	}
 	return short(*d.to)
 }

@@ -34,6 +34,7 @@ func (w *world) commands() map[string]command {
 		"signal":   {2, signal},
 		"ends":     {2, ends},
 		"waitlog":  {2, waitLog},
+		"waitout":  {2, waitOut},
 		"waitfile": {1, waitFile},
 		"messages": {1, messages},
 		"lines":    {2, lines},
@@ -144,6 +145,8 @@ func ends(ts *testscript.TestScript, args []string) {
 }
 
 func waitLog(ts *testscript.TestScript, args []string) { process(ts, args[0]).WaitLog(args[1]) }
+
+func waitOut(ts *testscript.TestScript, args []string) { process(ts, args[0]).WaitOut(args[1]) }
 
 func waitFile(ts *testscript.TestScript, args []string) {
 	for end := time.Now().Add(patience); time.Now().Before(end); {

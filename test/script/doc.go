@@ -22,6 +22,7 @@
 //	waitkey OFFICE N             wait until N keys stand below an office
 //	waitfile FILE                wait until a file exists
 //	waitlog NAME TEXT            wait until a line of its stderr holds TEXT
+//	waitout NAME TEXT            wait until a line of its stdout holds TEXT
 //	holder OFFICE N FILE         write the value of the Nth key, 0 leads, to a file
 //	revoke OFFICE N              revoke the lease of the Nth key
 //	delete OFFICE N              delete the Nth key

@@ -28,22 +28,23 @@ type electFlags struct {
 	restart    bool
 	hooks      hooks
 	vacantFor  time.Duration // --campaign-after
-	who        bool
-	output     string // table or json
-	json       bool
+	question
 }
 
 const electExample = `  conch elect reports -- ./make-reports             wait for the office, run, give it up
   conch elect reports --nonblock -- ./make-reports  75 if somebody else holds it
   conch elect reports --wait 30s -- ./make-reports  75 if it is not ours within 30 seconds
-  conch elect reports --who                         who leads, and who waits`
+  conch elect reports --who                         who leads, and who waits
+  conch elect reports --watch                       each change of leader
+  conch elect reports --assert                      does this host lead?`
 
 const electLong = `CMD runs only while this process holds OFFICE, and sees CONCH_NAME, CONCH_REV (the fencing token)
 and CONCH_LEASE. If the hold is lost, CMD and everything it started is ended before anybody else's starts.
 
 Exit codes: CMD's own, 128+n if signal n ended it; 64 usage; 69 etcd unreachable, or no guard; 70 hold
 lost; 75 not acquired; 77 permission denied; 126, 127 CMD cannot be executed, or does not exist;
-128+n signal n came while waiting. --who: 0 held, 1 vacant.
+128+n signal n came while waiting. --who: 0 held, 1 vacant. --assert: 0 yes, 1 no.
+conch help exit-codes says more.
 
 Variables, where a flag is not given: CONCH_ENDPOINTS or ETCDCTL_ENDPOINTS, CONCH_DIAL_TIMEOUT or
 ETCDCTL_DIAL_TIMEOUT, CONCH_TTL, CONCH_QUIET; so for --cacert, --cert, --key, --discovery-srv, --user.
@@ -63,8 +64,8 @@ func (c *call) elect() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if f.who {
-				c.code, err = c.tellWho(cmd.Context(), f, office)
+			if len(f.asked()) > 0 {
+				c.code, err = c.ask(cmd.Context(), f, office)
 				return err
 			}
 			c.code, err = c.run(cmd.Context(), f, office, argv)
@@ -95,9 +96,7 @@ func (f *electFlags) declare(cmd *cobra.Command) {
 	flags.Var(cli.Duration(&f.vacantFor, "a duration above 0, such as 10s", cli.Positive), "campaign-after",
 		"campaign only once the office has been vacant for this long without a break")
 	f.hooks.declare(flags)
-	flags.BoolVar(&f.who, "who", false, "print who leads and who waits; no CMD")
-	flags.VarP(cli.Choice(&f.output, "table", "json"), "output", "o", "with --who: how to print")
-	flags.BoolVar(&f.json, "json", false, "the same as -o json")
+	f.question.declare(flags)
 	f.AddFlags(flags)
 }
 
@@ -113,11 +112,8 @@ func (f *electFlags) check(cmd *cobra.Command, env cli.Env, args []string) (offi
 	if err := hold.ValidName(office); err != nil {
 		return "", nil, err
 	}
-	if f.json {
-		f.output = "json"
-	}
-	if f.who {
-		return office, nil, f.checkQuestion(cmd, argv)
+	if len(f.asked()) > 0 {
+		return office, nil, f.question.check(cmd, argv, actFlags)
 	}
 	return office, argv, f.checkRun(cmd, argv)
 }
@@ -143,27 +139,16 @@ func split(args []string, dash int) (office string, argv []string, err error) {
 var actFlags = append([]string{"wait", "nonblock", "ttl", "kill-after", "kill-margin", "settle", "guard", "status-file", "no-cmd",
 	"restart", "campaign-after"}, hookFlags...)
 
-func (f *electFlags) checkQuestion(cmd *cobra.Command, argv []string) error {
-	if len(argv) > 0 {
-		return cli.Usagef("--who runs no command, got %s", cli.Quote(argv[0]))
-	}
-	for _, name := range actFlags {
-		if cmd.Flags().Changed(name) {
-			return cli.Usagef("--who cannot be combined with --%s", name)
-		}
-	}
-	return nil
-}
-
 func (f *electFlags) checkRun(cmd *cobra.Command, argv []string) error {
 	flags := cmd.Flags()
+	if err := f.stray(flags); err != nil {
+		return err
+	}
 	switch {
 	case f.waits && f.nonblock:
 		return cli.Usagef("--wait %v: cannot be combined with --nonblock, which waits for nothing", f.wait)
 	case f.vacantFor > 0 && (f.nonblock || f.waits && f.wait == 0):
 		return cli.Usagef("--campaign-after %v: cannot be combined with --nonblock, which waits for nothing", f.vacantFor)
-	case flags.Changed("output") || f.json:
-		return cli.Usagef("-o and --json go with --who only")
 	case len(argv) == 0 && flags.ArgsLenAtDash() < 0:
 		return cli.Usagef("no command given: -- CMD [ARG...] is missing")
 	case len(argv) == 0:

@@ -212,14 +212,10 @@ func (f *electFlags) election(name string, p *progress) coord.ElectionOptions {
 
 // identity is the value of our key: who we are, for people.
 func identity(f *electFlags, began time.Time, argv []string) string {
-	host, err := os.Hostname()
-	if err != nil || host == "" {
-		host = "unknown"
-	}
 	if f.noCmd {
 		argv = nil
 	}
-	return hold.NewHolder(host, os.Getpid(), began, argv).Encode()
+	return hold.NewHolder(hostname(), os.Getpid(), began, argv).Encode()
 }
 
 // writeStatus writes the status file, where one is wanted.

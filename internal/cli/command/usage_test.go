@@ -75,6 +75,18 @@ func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 		{"doctor of what", []string{"doctor", "etcd"}, []string{`"etcd"`}},
 		{"doctor of a hold that cannot be", []string{"doctor", "--ttl", "2s", "--kill-margin", "2s"}, []string{"--kill-margin 2s", "--ttl 2s"}},
 		{"doctor in an unknown format", []string{"doctor", "-o", "xml"}, []string{"output", `"xml"`}},
+		{"two questions", []string{"elect", "x", "--who", "--watch"}, []string{"--who and --watch", "one"}},
+		{"watch with a command", []string{"elect", "x", "--watch", "--", "true"}, []string{"--watch", `"true"`}},
+		{"watch with ttl", []string{"elect", "x", "--watch", "--ttl", "5s"}, []string{"--watch", "--ttl"}},
+		{"assert in json", []string{"elect", "x", "--assert", "--json"}, []string{"--json", "--who"}},
+		{"assert with a token of 0", []string{"elect", "x", "--assert", "--min-rev", "0"}, []string{"--min-rev", `"0"`, "from 1"}},
+		{"assert without its token", []string{"elect", "x", "--assert", "--min-rev", ""}, []string{"--min-rev", `""`}},
+		{"assert with a token that is none", []string{"elect", "x", "--assert", "--min-rev=-3"}, []string{"--min-rev", `"-3"`}},
+		{"assert with a token beyond all", []string{"elect", "x", "--assert", "--min-rev", "9223372036854775808"}, []string{"--min-rev"}},
+		{"assert with a pid of 0", []string{"elect", "x", "--assert", "--pid", "0"}, []string{"--pid", `"0"`}},
+		{"min-rev without assert", []string{"elect", "x", "--min-rev", "1", "--", "true"}, []string{"--min-rev", "--assert"}},
+		{"pid without assert", []string{"elect", "x", "--who", "--pid", "1"}, []string{"--pid", "--assert"}},
+		{"nearly a question", []string{"elect", "x", "--asert"}, []string{`"--asert"`, "did you mean --assert?"}},
 		{"version of what", []string{"version", "etcd"}, []string{`"etcd"`}},
 	}
 	endpoint := etcdtest.Untouched(t)

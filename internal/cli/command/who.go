@@ -3,42 +3,55 @@ package command
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
 )
 
-// seat is one line of the answer to --who: a holder, or somebody who waits.
+// States of a seat.
+const (
+	stateHeld    = "held"
+	stateWaiting = "waiting"
+	stateVacant  = "vacant" // nobody's: the line stands for the office
+)
+
+// seat is one line of the answer to --who and --watch: a holder, somebody who waits, or nobody.
 type seat struct {
-	Kind     string `json:"kind"`
-	Name     string `json:"name"`
-	Max      *int   `json:"max"`  // of a semaphore; null
-	Slot     *int   `json:"slot"` // of a semaphore; null
-	State    string `json:"state"`
-	Host     string `json:"host"`
-	PID      int    `json:"pid"`
-	Started  string `json:"started"`
-	Cmd      string `json:"cmd"`
-	Rev      uint64 `json:"rev"`
-	Lease    string `json:"lease"`
-	TTLLeft  int64  `json:"ttl_left_ms"`        // -1: not known
-	Position int    `json:"position"`           // in the queue: 0 leads
-	Settling bool   `json:"settling,omitempty"` // first, and waiting for the end of an earlier hold
-	Value    string `json:"value,omitempty"`    // of a key that is no holder of ours, escaped
+	Kind      string    `json:"kind"`
+	Name      string    `json:"name"`
+	Max       *int      `json:"max"`  // of a semaphore; null
+	Slot      *int      `json:"slot"` // of a semaphore; null
+	State     string    `json:"state"`
+	Host      string    `json:"host"`
+	PID       int       `json:"pid"`
+	Started   string    `json:"started"`
+	Cmd       string    `json:"cmd"`
+	Rev       uint64    `json:"rev"`
+	Lease     string    `json:"lease"`
+	TTLLeft   int64     `json:"ttl_left_ms"`         // -1: not known
+	Position  int       `json:"position"`            // in the queue: 0 leads
+	Settling  bool      `json:"settling,omitempty"`  // first, and waiting for the end of an earlier hold
+	Unsettled *wireOpen `json:"unsettled,omitempty"` // the earlier hold that the next holder waits for
+	Value     string    `json:"value,omitempty"`     // of a key that is no holder of ours, escaped
+	At        string    `json:"at,omitempty"`        // --watch: when it was seen
+	Last      *wireLast `json:"last,omitempty"`      // --watch, vacant: how the last hold ended
 }
 
 // standing is all that is known about an office.
 type standing struct {
-	seats []seat
-	ended *coord.Ended // how the last hold ended; nil: not known
+	seats     []seat
+	unsettled *openHold // the open record of a hold that is not the first seat's; nil: none
+	last      *lastHold // how the last hold ended; nil: not known
 }
 
 // tellWho prints who leads the office and who waits for it. The reads are linearizable: where etcd cannot
@@ -64,7 +77,7 @@ func (c *call) tellWho(ctx context.Context, f *electFlags, name string) (int, er
 	// All at once: half a table is worse than none.
 	var out bytes.Buffer
 	if f.output == "json" {
-		printJSON(&out, s)
+		printJSON(&out, name, s)
 	} else {
 		printTable(&out, name, s)
 	}
@@ -74,41 +87,74 @@ func (c *call) tellWho(ctx context.Context, f *electFlags, name string) (int, er
 	return answer(len(s.seats) > 0), nil
 }
 
-// look reads the queue, the records beside it, and what the leases have left.
+// look reads the queue with the record beside it, what the leases have left, and how the last hold ended.
 func look(ctx context.Context, client *clientv3.Client, name string) (standing, error) {
-	queue, err := coord.ListCandidates(ctx, client, hold.ElectPrefix(name))
+	queue, open, err := readOffice(ctx, client, name)
 	if err != nil {
 		return standing{}, err
 	}
-	open, last := hold.OfficeKeys(name)
-	record, err := client.Get(ctx, open.String())
-	if err != nil {
-		return standing{}, fmt.Errorf("read open record: %w", err)
-	}
 	var s standing
+	if open != nil && (len(queue) == 0 || !open.of(name, queue[0])) {
+		s.unsettled = open
+	}
 	for i, candidate := range queue {
 		one := seatOf(name, i, candidate)
 		one.TTLLeft = ttlLeft(ctx, client, candidate.Lease)
-		one.Settling = i == 0 && len(record.Kvs) > 0 && leaseOf(record.Kvs[0].Value) != int64(candidate.Lease)
+		if i == 0 && s.unsettled != nil {
+			one.Settling, one.Unsettled = true, s.unsettled.wire()
+		}
 		s.seats = append(s.seats, one)
 	}
-	end, found, err := coord.LastEnd(ctx, client, coord.SettleOptions{Open: open.String(), Last: last.String()})
+	_, last := hold.OfficeKeys(name)
+	end, found, err := coord.LastEnd(ctx, client, coord.SettleOptions{Last: last.String()})
 	if err != nil {
 		return standing{}, err
 	}
 	if found {
-		s.ended = &end
+		s.last = ofEnd(end)
 	}
 	return s, nil
 }
 
+// readOffice reads the queue of an office, in order, and its open record (nil: none), in one linearizable step:
+// a hold that begins in between would look like one that did not end.
+func readOffice(ctx context.Context, client *clientv3.Client, name string) ([]coord.Candidate, *openHold, error) {
+	open, _ := hold.OfficeKeys(name)
+	got, err := client.Txn(ctx).Then(
+		clientv3.OpGet(hold.ElectRange(name), clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend)),
+		clientv3.OpGet(open.String()),
+	).Commit()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read office %s: %w", name, err)
+	}
+	var queue []coord.Candidate
+	for _, kv := range got.Responses[0].GetResponseRange().Kvs {
+		if strings.Contains(string(kv.Key[len(hold.ElectRange(name)):]), "/") {
+			return nil, nil, fmt.Errorf("%w: %q", coord.ErrNestedKey, kv.Key)
+		}
+		queue = append(queue, candidate(kv))
+	}
+	var record *openHold
+	for _, kv := range got.Responses[1].GetResponseRange().Kvs {
+		record = readOpen(kv)
+	}
+	return queue, record, nil
+}
+
+func candidate(kv *mvccpb.KeyValue) coord.Candidate {
+	return coord.Candidate{
+		Key: string(kv.Key), Identity: string(kv.Value),
+		Token: uint64(kv.CreateRevision), Lease: clientv3.LeaseID(kv.Lease),
+	}
+}
+
 func seatOf(name string, position int, c coord.Candidate) seat {
 	s := seat{
-		Kind: hold.KindElect, Name: name, State: "waiting", Position: position,
+		Kind: hold.KindElect, Name: name, State: stateWaiting, Position: position,
 		Rev: c.Token, Lease: hold.FormatLease(int64(c.Lease)),
 	}
 	if position == 0 {
-		s.State = "held"
+		s.State = stateHeld
 	}
 	h, ours := hold.DecodeHolder([]byte(c.Identity))
 	if !ours {
@@ -117,18 +163,6 @@ func seatOf(name string, position int, c coord.Candidate) seat {
 	}
 	s.Host, s.PID, s.Cmd, s.Started = h.Host, h.PID, h.Cmd, h.Started.Format(time.RFC3339)
 	return s
-}
-
-// leaseOf is the lease that an open record is about; 0 where it cannot be read.
-func leaseOf(record []byte) int64 {
-	var r struct {
-		Lease string `json:"lease"`
-	}
-	if json.Unmarshal(record, &r) != nil {
-		return 0
-	}
-	lease, _ := hold.ParseLease(r.Lease)
-	return lease
 }
 
 // ttlLeft is what a lease has left, in milliseconds; etcd tells whole seconds. It is for people: a key
@@ -141,17 +175,22 @@ func ttlLeft(ctx context.Context, client *clientv3.Client, lease clientv3.LeaseI
 	return got.TTL * 1000
 }
 
-func printJSON(w io.Writer, s standing) {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
+// printJSON prints one object a line. A vacancy is no line, but where the next holder would settle.
+func printJSON(w io.Writer, name string, s standing) {
+	if len(s.seats) == 0 && s.unsettled != nil {
+		s.seats = []seat{{Kind: hold.KindElect, Name: name, State: stateVacant, TTLLeft: -1, Unsettled: s.unsettled.wire()}}
+	}
 	for _, one := range s.seats {
-		_ = enc.Encode(one) // into memory, of types that encode
+		_, _ = w.Write(cli.JSONLine(one)) // into memory
 	}
 }
 
 func printTable(w io.Writer, name string, s standing) {
+	if s.unsettled != nil {
+		defer fmt.Fprint(w, s.unsettled.text())
+	}
 	if len(s.seats) == 0 {
-		fmt.Fprintf(w, "%s is vacant%s\n", name, lastEnd(s.ended))
+		fmt.Fprintf(w, "%s is vacant%s\n", name, s.last.text())
 		return
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -174,15 +213,6 @@ func printTable(w io.Writer, name string, s standing) {
 			dash(number(one.PID)), dash(one.Started), one.Rev, one.Lease, left, dash(cmd))
 	}
 	_ = t.Flush()
-}
-
-// lastEnd says how the last hold ended.
-func lastEnd(e *coord.Ended) string {
-	if e == nil {
-		return ""
-	}
-	h, _ := hold.DecodeHolder([]byte(e.Holder))
-	return fmt.Sprintf("; last held by %s, token %d, %s %s", h, e.Token, hold.EscapeCut(string(e.How), 20), e.At.Format(time.RFC3339))
 }
 
 func number(n int) string {

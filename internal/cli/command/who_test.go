@@ -3,8 +3,10 @@ package command
 import (
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -103,7 +105,7 @@ func TestWhoTellsASettlerFromAHolder(t *testing.T) {
 	office := etcdtest.Office(t)
 	cli := etcdtest.Shared(t).Client(t)
 	lease := put(t, cli, office, hold.Holder{Host: "node3", PID: 1}.Encode())
-	for record, settling := range map[string]bool{`{"lease":"` + lease + `"}`: false, `{"lease":"50"}`: true, `broken`: true} {
+	for record, settling := range map[string]bool{`{"lease":"` + lease + `","ttl":10}`: false, `{"lease":"50","ttl":10}`: true, `broken`: true} {
 		if _, err := cli.Put(t.Context(), settle(office).Open, record); err != nil {
 			t.Fatal(err)
 		}
@@ -111,6 +113,107 @@ func TestWhoTellsASettlerFromAHolder(t *testing.T) {
 		if code := s.conch("elect", office, "--who"); code != 0 || strings.Contains(s.stdout.String(), "settling") != settling {
 			t.Errorf("record %s: code %d, %q", record, code, s.stdout.String())
 		}
+	}
+}
+
+// testTime is when holders of tests began.
+var testTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func TestWhoInJSONIsSafeOnATerminal(t *testing.T) {
+	t.Parallel()
+	office := etcdtest.Office(t)
+	cli := etcdtest.Shared(t).Client(t)
+	hostile := "\u202egpj.exe\u2066\u200b\u009b31m\x7f\x1b[2J\u2028"
+	put(t, cli, office, hold.NewHolder("a"+hostile, 1, testTime, []string{hostile}).Encode())
+	put(t, cli, office, hostile+"\xff")
+	if _, err := cli.Put(t.Context(), settle(office).Open, `{"lease":"50","ttl":10,"holder":{"host":"\u202e","pid":7,"started":"2026-01-01T00:00:00Z"}}`); err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"-ojson", "-otable"} {
+		s := at(t)
+		if code := s.conch("elect", office, "--who", flag); code != 0 {
+			t.Errorf("code %d", code)
+		}
+		for line := range strings.Lines(s.stdout.String()) {
+			if bad := strings.IndexFunc(strings.TrimSuffix(line, "\n"), func(r rune) bool { return !strconv.IsPrint(r) }); bad >= 0 {
+				t.Errorf("%s lets something through at %d: %q", flag, bad, line)
+			}
+		}
+		contains(t, s.stdout.String(), `\u202e`)
+	}
+}
+
+func TestWhoSaysWhenTheNextHolderWouldSettle(t *testing.T) {
+	t.Parallel()
+	cli := etcdtest.Shared(t).Client(t)
+	for name, tt := range map[string]struct {
+		record      string
+		text        string
+		lease, host string
+		ttl         float64
+		value       string
+	}{
+		"a holder": {
+			`{"lease":"7b","ttl":10,"holder":{"host":"gone\u202e","pid":9,"started":"2026-01-01T00:00:00Z"},"at":"2026-01-01T00:00:00Z"}`,
+			`unsettled: gone\u202e pid 9, lease 7b, has not said that nothing of it is left; the next holder waits for that, 10s at most`,
+			"7b", "gone\u202e", 10000, "",
+		},
+		"a foreign one": {
+			`{"lease":"7b","ttl":10,"holder":"just text"}`,
+			`unsettled: just text, lease 7b, has`, "7b", "", 10000, "just text",
+		},
+		"not JSON":      {`broken`, `unsettled: an earlier hold left a record that cannot be read`, "", "", 0, ""},
+		"no ttl":        {`{"lease":"7b"}`, `cannot be read`, "", "", 0, ""},
+		"no lease":      {`{"ttl":10}`, `cannot be read`, "", "", 0, ""},
+		"a ttl of ages": {`{"lease":"7b","ttl":9000000000}`, `cannot be read`, "", "", 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			office := etcdtest.Office(t)
+			if _, err := cli.Put(t.Context(), settle(office).Open, tt.record); err != nil {
+				t.Fatal(err)
+			}
+			s := at(t)
+			if code := s.conch("elect", office, "--who"); code != hold.CodeNo || !strings.HasPrefix(s.stdout.String(), office+" is vacant\n") {
+				t.Errorf("code %d, %q", code, s.stdout.String())
+			}
+			contains(t, s.stdout.String(), tt.text)
+			s = at(t)
+			if code := s.conch("elect", office, "--who", "--json"); code != hold.CodeNo {
+				t.Errorf("code %d", code)
+			}
+			var got struct {
+				State     string
+				Unsettled map[string]any
+			}
+			if err := json.Unmarshal([]byte(s.stdout.String()), &got); err != nil {
+				t.Fatal(err)
+			}
+			u := got.Unsettled
+			value, _ := u["value"].(string)
+			if got.State != "vacant" || u["lease"] != tt.lease || u["host"] != tt.host || u["ttl_ms"] != tt.ttl || value != tt.value {
+				t.Errorf("got %s", s.stdout.String())
+			}
+
+			// With somebody first in the queue it is told as well; the end of a hold is the end of it.
+			put(t, cli, office, hold.NewHolder("next", 1, testTime, nil).Encode())
+			s = at(t)
+			if code := s.conch("elect", office, "--who"); code != 0 {
+				t.Errorf("code %d", code)
+			}
+			contains(t, s.stdout.String(), "0         settling  next", tt.text)
+			s = at(t)
+			s.conch("elect", office, "--who", "--json")
+			contains(t, s.stdout.String(), `"state":"held"`, `"settling":true,"unsettled":{`)
+			if _, err := cli.Delete(t.Context(), settle(office).Open); err != nil {
+				t.Fatal(err)
+			}
+			s = at(t)
+			s.conch("elect", office, "--who", "--json")
+			if strings.Contains(s.stdout.String(), "settl") {
+				t.Errorf("got %s", s.stdout.String())
+			}
+		})
 	}
 }
 

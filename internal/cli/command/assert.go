@@ -1,0 +1,62 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/hold"
+)
+
+// assert answers whether this holder leads: nothing is printed but, on stderr, why not. The read is
+// linearizable, so yes is what etcd vouches for at a moment between question and answer; what it is good for
+// after that is the caller's to judge (see docs/elect.md).
+func (c *call) assert(ctx context.Context, f *electFlags, name string) (int, error) {
+	client, err := f.Client()
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", hold.ErrUnreachable, err)
+	}
+	defer client.Close()
+	var why string
+	err = f.Reach(ctx, client, func(ctx context.Context) error {
+		queue, open, err := readOffice(ctx, client, name)
+		why = f.against(hostname(), name, queue, open)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	if why != "" && !f.Quiet {
+		fmt.Fprintf(c.env.Stderr, "conch: %s: %s\n", name, why)
+	}
+	return answer(why == ""), nil
+}
+
+// against is what speaks against the claim that the holder on host leads; empty: nothing.
+func (q *question) against(host, name string, queue []coord.Candidate, open *openHold) string {
+	if len(queue) == 0 {
+		return "nobody leads"
+	}
+	first := queue[0]
+	h, ours := hold.DecodeHolder([]byte(first.Identity))
+	who := fmt.Sprintf("held by %s, token %d", h, first.Token)
+	switch {
+	case !ours || h.Host != host || q.pid != 0 && h.PID != q.pid:
+		return who
+	case first.Token < q.minRev:
+		return fmt.Sprintf("%s, which is below %d", who, q.minRev)
+	case open != nil && !open.of(name, first):
+		return who + ", which waits for the end of an earlier hold"
+	}
+	return ""
+}
+
+// hostname is how this host is named in what is written to etcd.
+func hostname() string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		return "unknown"
+	}
+	return host
+}

@@ -1,0 +1,139 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/cli"
+	"github.com/go-coord/coord/internal/hold"
+)
+
+// openHold is what an open record says of its hold, for people: all of it is hostile until escaped. See
+// docs/keys.md.
+type openHold struct {
+	lease  int64 // 0: the record cannot be read
+	ttl    time.Duration
+	holder string
+	at     time.Time
+	mod    int64
+}
+
+// readOpen reads an open record. What cannot be read is some hold's all the same.
+func readOpen(kv *mvccpb.KeyValue) *openHold {
+	o := &openHold{mod: kv.ModRevision}
+	var w struct {
+		Lease  string          `json:"lease"`
+		TTL    int64           `json:"ttl"`
+		Holder json.RawMessage `json:"holder"`
+		At     time.Time       `json:"at"`
+	}
+	if json.Unmarshal(kv.Value, &w) != nil || w.TTL <= 0 || w.TTL > int64(cli.MaxTTL/time.Second) {
+		return o
+	}
+	lease, err := hold.ParseLease(w.Lease)
+	if err != nil {
+		return o
+	}
+	o.lease, o.ttl, o.holder, o.at = lease, time.Duration(w.TTL)*time.Second, string(w.Holder), w.At
+	var text string
+	if json.Unmarshal(w.Holder, &text) == nil {
+		o.holder = text // a foreign client's, which is no JSON
+	}
+	return o
+}
+
+// of reports whether the record is about the hold of that candidate for that office, so that nobody settles.
+func (o *openHold) of(office string, first coord.Candidate) bool {
+	return o.lease != 0 && first.Key == hold.ElectKey(office, o.lease).String() && first.Token <= uint64(o.mod)
+}
+
+// text is one line that says why the next holder settles.
+func (o *openHold) text() string {
+	if o.lease == 0 {
+		return "unsettled: an earlier hold left a record that cannot be read; the next holder waits for its own ttl\n"
+	}
+	h, _ := hold.DecodeHolder([]byte(o.holder))
+	return fmt.Sprintf("unsettled: %s, lease %s, has not said that nothing of it is left; the next holder waits for that, %v at most\n",
+		h, hold.FormatLease(o.lease), o.ttl)
+}
+
+// wireOpen is the JSON of an open record that makes the next holder settle.
+type wireOpen struct {
+	Host  string `json:"host"`
+	PID   int    `json:"pid"`
+	Cmd   string `json:"cmd"`
+	Lease string `json:"lease"`  // "": the record cannot be read
+	TTLMS int64  `json:"ttl_ms"` // how long the next holder waits at most; 0: its own ttl
+	At    string `json:"at"`
+	Value string `json:"value,omitempty"`
+}
+
+func (o *openHold) wire() *wireOpen {
+	if o.lease == 0 {
+		return &wireOpen{}
+	}
+	w := &wireOpen{Lease: hold.FormatLease(o.lease), TTLMS: o.ttl.Milliseconds(), At: o.at.Format(time.RFC3339)}
+	w.Host, w.PID, w.Cmd, w.Value = holderFields(o.holder)
+	return w
+}
+
+// lastHold is the hold before a vacancy, and how it ended.
+type lastHold struct {
+	token  uint64
+	holder string   // identity
+	how    hold.End // "": nobody has said
+	at     time.Time
+}
+
+func ofEnd(e coord.Ended) *lastHold {
+	return &lastHold{token: e.Token, holder: e.Holder, how: hold.End(e.How), at: e.At}
+}
+
+// text goes behind "vacant"; nothing for no hold.
+func (l *lastHold) text() string {
+	if l == nil {
+		return ""
+	}
+	h, _ := hold.DecodeHolder([]byte(l.holder))
+	how := "which has not said how it ended"
+	if l.how != "" {
+		how = hold.EscapeCut(string(l.how), 20) + " " + l.at.Format(time.RFC3339)
+	}
+	return fmt.Sprintf("; last held by %s, token %d, %s", h, l.token, how)
+}
+
+// wireLast is the JSON of a last hold.
+type wireLast struct {
+	Host  string `json:"host"`
+	PID   int    `json:"pid"`
+	Cmd   string `json:"cmd"`
+	Rev   uint64 `json:"rev"`
+	How   string `json:"how"` // "": nobody has said
+	At    string `json:"at"`
+	Value string `json:"value,omitempty"`
+}
+
+func (l *lastHold) wire() *wireLast {
+	if l == nil {
+		return nil
+	}
+	w := &wireLast{Rev: l.token, How: string(l.how)}
+	if l.how != "" {
+		w.At = l.at.Format(time.RFC3339)
+	}
+	w.Host, w.PID, w.Cmd, w.Value = holderFields(l.holder)
+	return w
+}
+
+// holderFields are the parts of an identity as JSON has them; value where it is no holder of ours, escaped.
+func holderFields(identity string) (host string, pid int, cmd, value string) {
+	h, ours := hold.DecodeHolder([]byte(identity))
+	if !ours {
+		return "", 0, "", h.String()
+	}
+	return h.Host, h.PID, h.Cmd, ""
+}
