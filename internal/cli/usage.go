@@ -78,22 +78,34 @@ func reason(f *pflag.Flag, err error) error {
 	return errors.New("want " + wanted(f))
 }
 
-// near is a hint at the flag whose name is at most two letters away, or that begins so.
+// near is a hint at the flag of nearly that name.
 func near(flags *pflag.FlagSet, name string) string {
-	best, least := "", 3
+	var names []string
 	flags.VisitAll(func(f *pflag.Flag) {
-		d := distance(f.Name, name)
-		if len(name) > 2 && strings.HasPrefix(f.Name, name) {
-			d = 1
-		}
-		if !f.Hidden && d < least {
-			best, least = f.Name, d
+		if !f.Hidden {
+			names = append(names, f.Name)
 		}
 	})
+	best := Near(name, names)
 	if best == "" {
 		return ""
 	}
 	return "; did you mean --" + best + "?"
+}
+
+// Near gives the one of names that is at most two letters away from name, or that begins so; "" where none is.
+func Near(name string, names []string) string {
+	best, least := "", 3
+	for _, one := range names {
+		d := distance(one, name)
+		if len(name) > 2 && strings.HasPrefix(one, name) {
+			d = 1
+		}
+		if d < least {
+			best, least = one, d
+		}
+	}
+	return best
 }
 
 // distance is how many letters have to be changed, put in or taken out to make b of a.

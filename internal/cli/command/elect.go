@@ -43,12 +43,9 @@ and CONCH_LEASE. If the hold is lost, CMD and everything it started is ended bef
 
 Exit codes: CMD's own, 128+n if signal n ended it; 64 usage; 69 etcd unreachable, or no guard; 70 hold
 lost; 75 not acquired; 77 permission denied; 126, 127 CMD cannot be executed, or does not exist;
-128+n signal n came while waiting. --who: 0 held, 1 vacant. --assert: 0 yes, 1 no.
-conch help exit-codes says more.
+128+n signal n came while waiting. --who and --assert: 0 yes, 1 no.
 
-Variables, where a flag is not given: CONCH_ENDPOINTS or ETCDCTL_ENDPOINTS, CONCH_DIAL_TIMEOUT or
-ETCDCTL_DIAL_TIMEOUT, CONCH_TTL, CONCH_QUIET; so for --cacert, --cert, --key, --discovery-srv, --user.
-CONCH_INSECURE_SKIP_VERIFY, CONCH_PASSWORD_FILE; CONCH_PASSWORD, ETCDCTL_PASSWORD: a password.`
+conch help exit-codes says more, conch help environment which variables stand in for flags.`
 
 // elect is "conch elect".
 func (c *call) elect() *cobra.Command {
@@ -73,6 +70,8 @@ func (c *call) elect() *cobra.Command {
 		},
 	}
 	f.declare(cmd)
+	cmd.ValidArgsFunction = c.completeOffice(f)
+	completeWords(cmd)
 	return cmd
 }
 

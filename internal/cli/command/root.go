@@ -22,6 +22,9 @@ func Main(ctx context.Context, env cli.Env) int {
 	if name := filepath.Base(env.Name); aliases[name] {
 		args = append([]string{name}, args...)
 	}
+	if len(args) > 0 && args[0] == "--version" {
+		args = append([]string{"version"}, args[1:]...)
+	}
 	root.SetArgs(args)
 	if err := root.ExecuteContext(ctx); err != nil {
 		return cli.Fail(env, err)
@@ -36,11 +39,14 @@ type call struct {
 	code  int // what the command found out, where that is no error
 }
 
+const rootExample = `  conch elect reports -- ./make-reports  run it while this host holds the office "reports"
+  conch elect reports --who              who leads, and who waits`
+
 func (c *call) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "conch",
+		Use:           c.program(),
 		Short:         "Run commands that only one host at a time may run.",
-		Example:       "  conch elect reports -- ./make-reports\n  conch elect reports --who",
+		Example:       rootExample,
 		Args:          cobra.ArbitraryArgs,
 		RunE:          unknownCommand,
 		SilenceUsage:  true,
@@ -48,26 +54,36 @@ func (c *call) root() *cobra.Command {
 	}
 	// A flag after a word that is no command of ours is not ours either.
 	root.Flags().SetInterspersed(false)
-	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetOut(c.env.Stdout)
 	root.SetErr(c.env.Stderr)
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpFunc(help)
-	root.AddCommand(c.elect(), c.doctor(), c.version())
+	root.Flags().Bool("version", false, "the same as conch version")
+	elect := c.elect()
+	root.AddCommand(elect, c.doctor(), c.completion(), c.version())
+	root.AddCommand(topics(elect)...)
+	root.SetHelpCommand(c.helpCommand())
 	return root
+}
+
+// program is what the user calls this: conch, or conch-dev, which is conch and more.
+func (c *call) program() string {
+	if name := filepath.Base(c.env.Name); name == "conch-dev" {
+		return name
+	}
+	return "conch"
 }
 
 // unknownCommand is what the root does by itself: it explains why it does nothing.
 func unknownCommand(cmd *cobra.Command, args []string) error {
+	if on, _ := cmd.Flags().GetBool("version"); on {
+		return printVersion(cmd.OutOrStdout(), false)
+	}
 	if len(args) == 0 {
-		return cli.Usagef("no command given; conch --help lists them")
+		return cli.Usagef("no command given; %s --help lists them", cmd.Name())
 	}
-	hint := "; conch --help lists the commands"
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = "; did you mean " + near[0] + "?"
-	}
-	return cli.Usagef("unknown command %s%s", cli.Quote(args[0]), hint)
+	return cli.Usagef("unknown command %s%s", cli.Quote(args[0]), nearCommand(cmd, args[0]))
 }
 
 // answer is what a question found out: yes is 0.

@@ -1,11 +1,14 @@
 package command
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/etcd/etcdtest"
 	"github.com/go-coord/coord/internal/hold"
 )
@@ -87,6 +90,15 @@ func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 		{"min-rev without assert", []string{"elect", "x", "--min-rev", "1", "--", "true"}, []string{"--min-rev", "--assert"}},
 		{"pid without assert", []string{"elect", "x", "--who", "--pid", "1"}, []string{"--pid", "--assert"}},
 		{"nearly a question", []string{"elect", "x", "--asert"}, []string{`"--asert"`, "did you mean --assert?"}},
+		{"version in an unknown format", []string{"version", "-o", "xml"}, []string{"--output", `"xml"`, "table or json"}},
+		{"nearly version", []string{"--verson"}, []string{`"--verson"`, "did you mean --version?"}},
+		{"help about nothing", []string{"help", "everything"}, []string{`"everything"`, "--help"}},
+		{"help about nearly something", []string{"help", "elct"}, []string{`"elct"`, "did you mean elect?"}},
+		{"help about part of a command", []string{"help", "elect", "x"}, []string{`"x"`}},
+		{"help about the role of a guard", []string{"help", "__complete"}, []string{`"__complete"`}},
+		{"completion for no shell", []string{"completion"}, []string{"no shell", "bash, zsh, fish"}},
+		{"completion for an unknown shell", []string{"completion", "tcsh"}, []string{`"tcsh"`, "bash, zsh, fish"}},
+		{"completion for two shells", []string{"completion", "bash", "zsh"}, []string{`"zsh"`, "one shell"}},
 		{"version of what", []string{"version", "etcd"}, []string{`"etcd"`}},
 	}
 	endpoint := etcdtest.Untouched(t)
@@ -172,7 +184,7 @@ func TestACommandThatCannotRunNeverTakesAnOffice(t *testing.T) {
 
 func TestHelpShowsExamplesFirst(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"--help"}, {"-h"}, {"elect", "-h"}, {"help", "elect"}, {"elect", "x", "--help"}, {"version", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"-h"}, {"elect", "-h"}, {"help", "elect"}, {"elect", "x", "--help"}, {"help"}} {
 		s := newShell()
 		if code := s.conch(args...); code != 0 || s.stderr.String() != "" {
 			t.Errorf("%q: code %d, stderr %q", args, code, s.stderr.String())
@@ -185,14 +197,62 @@ func TestHelpShowsExamplesFirst(t *testing.T) {
 	}
 	s := newShell()
 	s.conch("elect", "--help")
-	contains(t, s.stdout.String(), "conch elect OFFICE [flags] -- CMD", "--kill-after", "(default 5s)", "CONCH_TTL", "127")
+	contains(t, s.stdout.String(), "conch elect OFFICE [flags] -- CMD", "--kill-after", "(default 5s)", "127", "conch help environment")
+	if strings.Contains(s.stdout.String(), "(default 0") {
+		t.Errorf("a wait for ever has the default 0s: %s", s.stdout.String())
+	}
 }
 
 func TestVersionSaysWhatWasBuilt(t *testing.T) {
 	t.Parallel()
+	for _, args := range [][]string{{"version"}, {"--version"}, {"--version=true"}} {
+		s := newShell()
+		if code := s.conch(args...); code != 0 || s.stderr.String() != "" {
+			t.Errorf("%q: code %d, %s", args, code, s.stderr.String())
+		}
+		contains(t, s.stdout.String(), "conch dev", "commit", "go1.", "etcd client 3.")
+	}
+	for _, args := range [][]string{{"version", "-ojson"}, {"version", "--json"}, {"--version", "-o", "json"}} {
+		s := newShell()
+		if code := s.conch(args...); code != 0 {
+			t.Errorf("%q: code %d, %s", args, code, s.stderr.String())
+		}
+		var b cli.Build
+		if err := json.Unmarshal([]byte(s.stdout.String()), &b); err != nil || b != cli.ThisBuild() {
+			t.Errorf("%q: got %s", args, s.stdout.String())
+		}
+	}
+	var stderr text
+	if code := Main(t.Context(), cli.Env{Args: []string{"version"}, Stdout: broken{}, Stderr: &stderr}); code == 0 {
+		t.Error("code 0 although nothing was printed")
+	}
+}
+
+func TestHelpTopicsAreWhole(t *testing.T) {
+	t.Parallel()
 	s := newShell()
-	if code := s.conch("version"); code != 0 {
+	if code := s.conch("help", "exit-codes"); code != 0 {
 		t.Errorf("code %d", code)
 	}
-	contains(t, s.stdout.String(), "conch dev", "commit", "go1.", "etcd client 3.")
+	for _, err := range []error{
+		hold.ErrUsage, hold.ErrUnreachable, hold.ErrLost, hold.ErrNotAcquired, hold.ErrPermission, hold.ErrNotExecutable, hold.ErrNotFound,
+	} {
+		contains(t, s.stdout.String(), "  "+strconv.Itoa(hold.ExitCode(err)))
+	}
+	s = newShell()
+	if code := s.conch("help", "environment"); code != 0 {
+		t.Errorf("code %d", code)
+	}
+	contains(t, s.stdout.String(), "CONCH_ENDPOINTS, else ETCDCTL_ENDPOINTS  ", "--ttl", "CONCH_QUIET", "CONCH_REV", "CONCH_RUN", "NO_COLOR")
+	for _, variable := range []string{"CONCH_WAIT", "\x1b"} {
+		if strings.Contains(s.stdout.String(), variable) {
+			t.Errorf("help speaks of %q", variable)
+		}
+	}
+	s = newShell()
+	s.conch("help")
+	contains(t, s.stdout.String(), "exit-codes", "environment", "completion")
+	if strings.Contains(s.stdout.String(), "__") || strings.Contains(s.stdout.String(), "guard") {
+		t.Errorf("help lists a role: %s", s.stdout.String())
+	}
 }

@@ -2,29 +2,50 @@ package command
 
 import (
 	"fmt"
-	"runtime"
+	"io"
 
 	"github.com/spf13/cobra"
-	"go.etcd.io/etcd/api/v3/version"
 
 	"github.com/go-coord/coord/internal/cli"
 )
 
 // version is "conch version": what this program was built from.
 func (c *call) version() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print what this program was built from.",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.Usagef("version takes no argument, got %s", cli.Quote(args[0]))
-			}
-			return nil
-		},
+	var output string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print what this program was built from.",
+		Example: "  conch version\n  conch version -o json",
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "conch %s\ncommit %s\nbuilt %s\ngo %s %s/%s\netcd client %s\n",
-				cli.Version, cli.Commit, cli.Date, runtime.Version(), runtime.GOOS, runtime.GOARCH, version.Version)
-			return err
+			return printVersion(cmd.OutOrStdout(), asJSON || output == "json")
 		},
 	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().VarP(cli.Choice(&output, "table", "json"), "output", "o", "how to print")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -o json")
+	completeWords(cmd)
+	return cmd
+}
+
+// noArguments is for commands that take flags only.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return cli.Usagef("%s takes no argument, got %s", cmd.Name(), cli.Quote(args[0]))
+	}
+	return nil
+}
+
+func printVersion(w io.Writer, asJSON bool) error {
+	b := cli.ThisBuild()
+	text := fmt.Appendf(nil, "conch %s\ncommit %s\ndate %s\ngo %s %s/%s\netcd client %s\n",
+		b.Version, b.Commit, b.Date, b.Go, b.OS, b.Arch, b.EtcdClient)
+	if asJSON {
+		text = cli.JSONLine(b)
+	}
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("print: %w", err)
+	}
+	return nil
 }

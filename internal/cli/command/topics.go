@@ -1,0 +1,77 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/go-coord/coord/internal/cli"
+)
+
+// topics are what can be read about that is no command. The variables are those of the flags of commands.
+func topics(commands ...*cobra.Command) []*cobra.Command {
+	return []*cobra.Command{
+		{Use: "exit-codes", Short: "What the exit codes mean.", Long: exitCodesText},
+		{Use: "environment", Short: "What the environment says, and what a child sees in it.", Long: environmentText(commands)},
+	}
+}
+
+const exitCodesText = `Of a command that runs CMD:
+
+  CMD's own  it ran to its end while held; 128+n if signal n ended it
+  64         usage: a flag, value or name that makes no sense, or no CMD; nothing was contacted
+  69         etcd cannot be reached, no session could be made, or no guard could be started
+  70         the hold was lost while CMD ran; CMD was ended
+  75         not acquired: --nonblock, or --wait ran out
+  77         etcd refused for want of permission
+  126        CMD was found and cannot be executed; nothing was acquired
+  127        CMD was not found; nothing was acquired
+  128+n      signal n came while waiting; CMD was not started
+
+CMD may itself exit with one of these numbers: --status-file tells the two apart.
+
+Of a question (--who, --assert):
+
+  0          yes; somebody leads
+  1          no; nobody leads
+  64, 77     as above
+  69         etcd cannot say: a question is never answered from old knowledge
+
+--watch ends with 128+n by signal n, and with 0 when nobody reads its output any more.`
+
+const environmentHead = `A flag counts more than its variable. One that is set and empty counts as not set. Flags that act on a single
+run have no variable: an outer wrapper's would act on an inner one.
+
+`
+
+const environmentTail = `
+What CMD sees, in place of what it would inherit:
+
+  CONCH_NAME   what is held
+  CONCH_REV    the fencing token: it rises with each hold
+  CONCH_LEASE  the lease in etcd, hexadecimal
+  CONCH_RUN    marks the descendants of this run: leave it alone
+
+PATH is where CMD is looked for. NO_COLOR needs no setting: nothing is printed in colours.`
+
+// environmentText lists each variable with the flag that it stands in for.
+func environmentText(commands []*cobra.Command) string {
+	var b strings.Builder
+	b.WriteString(environmentHead)
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	seen := map[string]bool{}
+	for _, cmd := range commands {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if variables := cli.Variables(f); len(variables) > 0 && !seen[f.Name] {
+				seen[f.Name] = true
+				fmt.Fprintf(table, "  %s\t--%s\n", strings.Join(variables, ", else "), f.Name)
+			}
+		})
+	}
+	_ = table.Flush() // into memory
+	b.WriteString(environmentTail)
+	return b.String()
+}
