@@ -81,13 +81,16 @@ func TestAFullPipeBehindStderrHoldsNothingUp(t *testing.T) {
 	}
 }
 
+// TestConchDevNeedsNothing names no endpoint. Where something answers at the default one, that is used: hence the
+// office of its own.
 func TestConchDevNeedsNothing(t *testing.T) {
 	t.Parallel()
+	office := etcdtest.Office(t)
 	dev := run.BuildDev(t).Dev
 	state := t.TempDir()
 	for range 2 {
 		p := run.StartWith(t, run.Options{
-			Path: dev, Args: []string{"elect", "hello", "--quiet", "--endpoints", etcdtest.Refused(t), "--", "sh", "-c", "echo I lead with token $CONCH_REV"},
+			Path: dev, Args: []string{"elect", office, "--quiet", "--", "sh", "-c", "echo I lead with token $CONCH_REV"},
 			Env: []string{"XDG_STATE_HOME=" + state},
 		})
 		p.WaitOut("I lead with token ")

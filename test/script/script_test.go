@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	programs := run.Build(t)
+	programs := run.BuildDev(t)
 	server := etcdtest.Shared(t)
 	w := &world{client: server.Client(t), programs: programs}
 	endpoints := map[string]string{

@@ -68,7 +68,7 @@ func (c *call) doctor() *cobra.Command {
 }
 
 func (f *doctorFlags) check(cmd *cobra.Command, env cli.Env) error {
-	if err := cli.BindEnv(cmd.Flags(), env); err != nil {
+	if err := f.Bind(cmd.Flags(), env); err != nil {
 		return err
 	}
 	if f.json {

@@ -156,6 +156,7 @@ const partWithin = 500 * time.Millisecond
 func reaping(g *guard.Client) (stop func()) {
 	children, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(children, syscall.SIGCHLD)
+	g.Reap() // what ended before anybody listened
 	go func() {
 		defer close(done)
 		for range children {

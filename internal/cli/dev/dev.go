@@ -1,10 +1,10 @@
 package dev
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -25,16 +25,24 @@ type Dev struct {
 	Run func(ctx context.Context, env cli.Env) int
 	// Self is the program to start as the shared member: one that calls embed.Role first.
 	Self string
+	// Default is the endpoint of commands that name none. Default: conch's own, localhost:2379.
+	Default string
 	// Grace is how long the shared member stays without clients. Default: see embed.Shared.
 	Grace time.Duration
 }
 
-// Main serves when there are no arguments or "serve", and else runs a conch command, on the shared member
-// where nothing answers. It returns the exit code.
+// Main serves when there are no arguments or "serve", explains itself where asked to, and else runs a conch
+// command, on the shared member where no endpoint is named and nothing answers at the default. It returns the
+// exit code.
 func (d Dev) Main(ctx context.Context, env cli.Env) int {
 	switch {
 	case len(env.Args) == 0:
 		return d.serve(ctx, env, true)
+	case asksHelp(env.Args, ""):
+		return d.help(ctx, env)
+	case asksHelp(env.Args, "serve"):
+		fmt.Fprint(env.Stdout, serveHelp)
+		return hold.CodeOK
 	case env.Args[0] == "serve":
 		if len(env.Args) > 1 {
 			return cli.Fail(env, cli.Usagef("serve takes no arguments, got %s", cli.Quote(env.Args[1])))
@@ -44,13 +52,13 @@ func (d Dev) Main(ctx context.Context, env cli.Env) int {
 
 	// What needs no member.
 	line := parse(env.Args)
-	want := line.endpoints(env)
 	if line.offline() || line.certain(env) {
 		return d.Run(ctx, env)
 	}
+	want := cmp.Or(d.Default, fallback)
 	probe, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	if embed.Answers(probe, strings.Split(want, ",")) {
+	if embed.Answers(probe, []string{want}) {
 		return d.Run(ctx, env)
 	}
 

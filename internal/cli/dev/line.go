@@ -1,7 +1,6 @@
 package dev
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,28 +23,14 @@ func parse(args []string) line {
 	return line{args, own}
 }
 
-// flag gives the last value of a flag, which is the one that counts.
-func (l line) flag(name string) (value string, ok bool) {
-	for i, arg := range l.own {
-		rest, found := strings.CutPrefix(arg, "--"+name)
-		switch {
-		case found && strings.HasPrefix(rest, "="):
-			value, ok = rest[1:], true
-		case found && rest == "" && i+1 < len(l.own):
-			value, ok = l.own[i+1], true
-		}
-	}
-	return value, ok
+// flag reports whether a flag is given.
+func (l line) flag(name string) bool {
+	return slices.ContainsFunc(l.own, func(arg string) bool {
+		return arg == "--"+name || strings.HasPrefix(arg, "--"+name+"=")
+	})
 }
 
-// endpoints are those that conch would use.
-func (l line) endpoints(env cli.Env) string {
-	flag, _ := l.flag("endpoints")
-	conch, _ := env.Lookup("CONCH_ENDPOINTS")
-	etcdctl, _ := env.Lookup("ETCDCTL_ENDPOINTS")
-	return cmp.Or(flag, conch, etcdctl, fallback)
-}
-
+// fallback is the endpoint that conch uses where none is named.
 const fallback = "localhost:2379"
 
 // offline reports whether the command asks nothing of etcd.
@@ -72,17 +57,14 @@ func (l line) command() string {
 	return ""
 }
 
-// certain reports whether the user means a certain cluster, which a member of our own cannot stand in for.
+// certain reports whether the user names a cluster, or says how to be let into one. A member of our own stands in
+// for neither: who names one would believe to hold an office there.
 func (l line) certain(env cli.Env) bool {
-	if strings.Contains(l.endpoints(env), "https://") {
-		return true
-	}
-	for _, name := range []string{"cacert", "cert", "key", "discovery-srv", "user", "password-file"} {
+	for _, name := range []string{"endpoints", "cacert", "cert", "key", "discovery-srv", "user", "password-file"} {
 		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-		_, flag := l.flag(name)
 		_, conch := env.Lookup("CONCH_" + variable)
 		_, etcdctl := env.Lookup("ETCDCTL_" + variable)
-		if flag || conch || etcdctl {
+		if l.flag(name) || conch || etcdctl {
 			return true
 		}
 	}
@@ -92,32 +74,17 @@ func (l line) certain(env cli.Env) bool {
 // announce says what the command runs on, where that is news.
 func (l line) announce(env cli.Env, want, endpoint string, started bool) {
 	_, quiet := env.Lookup("CONCH_QUIET")
-	if quiet || slices.Contains(l.own, "--quiet") || want == fallback && !started {
+	if quiet || slices.Contains(l.own, "--quiet") || !started {
 		return
 	}
-	what := "using the etcd member"
-	if started {
-		what = "started an etcd member"
-	}
-	fmt.Fprintf(env.Stderr, "conch-dev: nothing answers at %s: %s at %s\n", hold.EscapeCut(want, 100), what, endpoint)
+	fmt.Fprintf(env.Stderr, "conch-dev: nothing answers at %s: started an etcd member at %s\n", hold.EscapeCut(want, 100), endpoint)
 }
 
-// at is env with the member's endpoint in place of any other, for conch and all that it starts.
+// at is env with the member's endpoint, for conch and all that it starts. No flag names another: see certain.
 func (l line) at(env cli.Env, endpoint string) cli.Env {
 	environ := slices.DeleteFunc(slices.Clone(env.Environ), func(v string) bool {
-		return strings.HasPrefix(v, "CONCH_ENDPOINTS=")
+		return strings.HasPrefix(v, "CONCH_ENDPOINTS=") // set and empty
 	})
 	env.Environ = append(environ, "CONCH_ENDPOINTS="+endpoint)
-
-	// A flag would count more than the variable.
-	env.Args = slices.Clone(l.args)
-	for i, arg := range l.own {
-		switch {
-		case strings.HasPrefix(arg, "--endpoints="):
-			env.Args[i] = "--endpoints=" + endpoint
-		case arg == "--endpoints" && i+1 < len(l.own):
-			env.Args[i+1] = endpoint
-		}
-	}
 	return env
 }
