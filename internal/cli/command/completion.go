@@ -91,7 +91,7 @@ func (c *call) completeOffice(f *electFlags) cobra.CompletionFunc {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		if cli.BindEnv(cmd.Flags(), c.env) != nil || begun != "" && hold.ValidName(begun) != nil {
+		if f.Bind(cmd.Flags(), c.env) != nil || begun != "" && hold.ValidName(begun) != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
@@ -114,17 +114,14 @@ func offices(ctx context.Context, f *electFlags, begun string) []string {
 		return nil
 	}
 	defer client.Close()
-	read := func(below string) clientv3.Op {
-		return clientv3.OpGet(below+begun, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(completeMost))
-	}
-	_, last := hold.OfficeKeys("")
-	got, err := client.Txn(ctx).Then(read(hold.AreaRange(hold.AreaElect)), read(last.String())).Commit()
-	if err != nil {
-		return nil
-	}
 	var names []string
-	for _, r := range got.Responses {
-		for _, kv := range r.GetResponseRange().Kvs {
+	_, last := hold.OfficeKeys("")
+	for _, below := range []string{hold.AreaRange(hold.AreaElect), last.String()} {
+		got, err := client.Get(ctx, below+begun, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(completeMost))
+		if err != nil {
+			continue // a user may be allowed to read the one and not the other
+		}
+		for _, kv := range got.Kvs {
 			if key, err := hold.ParseKey(string(kv.Key)); err == nil {
 				names = append(names, key.Name)
 			}

@@ -98,7 +98,7 @@ func TestCommandsTopicsAndWordsAreCompleted(t *testing.T) {
 	t.Parallel()
 	s := newShell()
 	for line, want := range map[string][]string{
-		"":                        {"completion", "elect", "help", "version"},
+		"":                        {"completion", "doctor", "elect", "help", "version"},
 		"help e":                  {"elect", "environment", "exit-codes"},
 		"help elect ":             nil,
 		"completion ":             {"bash", "zsh", "fish"},

@@ -25,7 +25,8 @@ const exitCodesText = `Of a command that runs CMD:
   64         usage: a flag, value or name that makes no sense, or no CMD; nothing was contacted
   69         etcd cannot be reached, no session could be made, or no guard could be started
   70         the hold was lost while CMD ran; CMD was ended
-  75         not acquired: --nonblock, or --wait ran out
+  71         --fence-on-lose: on-lose did not succeed, and the hold was left to its TTL
+  75         not acquired: --nonblock, --wait ran out, or on-acquire failed
   77         etcd refused for want of permission
   126        CMD was found and cannot be executed; nothing was acquired
   127        CMD was not found; nothing was acquired

@@ -144,7 +144,7 @@ func TestTroubles(t *testing.T) {
 		}, "lease", Fail, "out of space"},
 		"no right to read": {func(m *coordtest.Medium) {
 			m.Inject(coordtest.Rule{Method: coordtest.Range, Times: coordtest.Forever, Action: coordtest.Refuse(rpctypes.ErrGRPCPermissionDenied)})
-		}, "keys", Note, "may not list"},
+		}, "keys", Note, "/conch/v1/elect/: cannot be listed"},
 		"no reads": {func(m *coordtest.Medium) {
 			m.Inject(coordtest.Rule{Method: coordtest.Range, Action: coordtest.Refuse(rpctypes.ErrGRPCCorrupt)})
 		}, "round-trip", Fail, "failed"},

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -36,57 +37,72 @@ func (v *visit) permissions(ctx context.Context) {
 	}
 }
 
-// keys looks at what there is below our root: what cannot be read as a key of ours, and records that no holder closed.
+// census is what lies below our root.
+type census struct {
+	seen int
+	odd  []string        // no keys of ours
+	held map[string]bool // offices with candidates
+	open []string        // offices with an open record
+}
+
+// keys looks at what there is: what cannot be read as a key of ours, and records that no holder closed. A user who may
+// not list all of it may well be allowed to list its own parts.
 func (v *visit) keys(ctx context.Context) {
-	var odd, left []string
-	held := map[string]bool{} // offices with candidates
-	var open []string
-	seen := 0
-	for from, end := hold.Root, clientv3.GetPrefixRangeEnd(hold.Root); ; {
-		try, cancel := v.bounded(ctx)
-		got, err := v.cli.Get(try, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(scanPage))
-		cancel()
-		switch {
-		case errors.Is(cli.Classify(err), hold.ErrPermission):
-			v.say("keys", Note, hold.Root, "this user may not list it")
-			return
-		case err != nil:
-			v.say("keys", Fail, hold.Root, "cannot be listed: %v", cli.Classify(err))
-			return
-		}
-		for _, kv := range got.Kvs {
-			seen++
-			k, err := hold.ParseKey(string(kv.Key))
-			switch {
-			case err != nil:
-				odd = append(odd, string(kv.Key))
-			case k.Area == hold.AreaElect:
-				held[k.Name] = true
-			case k.Area == hold.AreaOpen && k.Kind == hold.KindElect:
-				open = append(open, k.Name)
+	open, _ := hold.OfficeKeys("")
+	c := &census{held: map[string]bool{}}
+	err := v.list(ctx, hold.Root, c)
+	if errors.Is(err, hold.ErrPermission) {
+		v.say("keys", Note, hold.Root, "this user may not list all of it")
+		for _, part := range []string{hold.AreaRange(hold.AreaElect), open.String()} {
+			if err := v.list(ctx, part, c); err != nil {
+				v.say("keys", Note, part, "cannot be listed: %v", err)
+				return
 			}
 		}
-		if !got.More || seen >= scanMost {
-			break
-		}
-		from = string(got.Kvs[len(got.Kvs)-1].Key) + "\x00"
+	} else if err != nil {
+		v.say("keys", Fail, hold.Root, "cannot be listed: %v", err)
+		return
 	}
-	v.say("keys", OK, hold.Root, "%d keys seen%s", seen, map[bool]string{true: ", and there are more"}[seen >= scanMost])
-	for _, key := range odd[:min(len(odd), showMost)] {
+	v.say("keys", OK, hold.Root, "%d keys seen%s", c.seen, map[bool]string{true: ", and there are more"}[c.seen >= scanMost])
+	for _, key := range c.odd[:min(len(c.odd), showMost)] {
 		v.say("keys", Warn, hold.EscapeCut(key, 120), "is no key of ours, and in the way of none")
 	}
-	if more := len(odd) - showMost; more > 0 {
+	if more := len(c.odd) - showMost; more > 0 {
 		v.say("keys", Warn, hold.Root, "%d more such keys", more)
 	}
-	for _, name := range open {
-		if !held[name] {
-			left = append(left, name)
-		}
-	}
+	left := slices.DeleteFunc(c.open, func(name string) bool { return c.held[name] })
 	for _, name := range left[:min(len(left), showMost)] {
 		v.say("unsettled", Warn, name, "the last hold did not say that its child is gone: whoever comes next waits for its TTL")
 	}
 	if more := len(left) - showMost; more > 0 {
 		v.say("unsettled", Warn, hold.Root, "%d more such offices", more)
+	}
+}
+
+// list adds what lies below a prefix.
+func (v *visit) list(ctx context.Context, prefix string, c *census) error {
+	for from, end := prefix, clientv3.GetPrefixRangeEnd(prefix); ; {
+		try, cancel := v.bounded(ctx)
+		got, err := v.cli.Get(try, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(scanPage))
+		cancel()
+		if err != nil {
+			return cli.Classify(err)
+		}
+		for _, kv := range got.Kvs {
+			c.seen++
+			k, err := hold.ParseKey(string(kv.Key))
+			switch {
+			case err != nil:
+				c.odd = append(c.odd, string(kv.Key))
+			case k.Area == hold.AreaElect:
+				c.held[k.Name] = true
+			case k.Area == hold.AreaOpen && k.Kind == hold.KindElect:
+				c.open = append(c.open, k.Name)
+			}
+		}
+		if !got.More || c.seen >= scanMost {
+			return nil
+		}
+		from = string(got.Kvs[len(got.Kvs)-1].Key) + "\x00"
 	}
 }
