@@ -17,10 +17,16 @@
 // variable that is set and empty counts as not set. Flags that act on a single run (--wait, --status-file
 // and so on) have no variable, because an outer wrapper's would act on an inner one.
 //
+// Files are read when their flags are set. What was in them, and the password, is in the Settings, which the
+// guard gets; neither is ever looked up again. The password is a Secret, which prints as something else.
+//
 // # At each failure
 //
 //   - a bad flag, value or variable: one line that names it, its value and what is accepted; 64
 //   - no endpoint answers within the dial timeout: one line with the reason; 69
+//   - TLS does not come about: the same, with what is to be mended. It is found out in the handshake, where the
+//     error still has a type
+//   - etcd does not know the user, or has no users: 69 at once
 //   - etcd refuses: 77 for want of permission, else 69, with what etcd said
 //   - stderr is closed, a full pipe or a full disk: nothing is said, and all else goes on
 //

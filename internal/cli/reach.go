@@ -108,9 +108,11 @@ func code(err error) codes.Code {
 var errNoSpace = errors.New("etcd is out of space: it keeps the holds there are and grants no new ones until " +
 	"its alarm is cleared")
 
-// What etcd says about users, in the words of who has to mend it.
+// ErrLogin is returned when etcd does not accept user and password. It does not say which of them is wrong.
+var ErrLogin = errors.New("etcd does not know this user, or the password is wrong (it does not say which)")
+
+// What else etcd says about users, in the words of who has to mend it.
 var (
-	errLogin  = errors.New("etcd does not know this user, or the password is wrong (it does not say which)")
 	errNoAuth = errors.New("a user was given, and this etcd has no users: authentication is not enabled there")
 	errNoUser = errors.New("etcd wants to know who asks: give --user and --password-file, or a certificate that names a user")
 )
@@ -124,7 +126,7 @@ func Classify(err error) error {
 	case errors.Is(err, rpctypes.ErrNoSpace):
 		return fmt.Errorf("%w: %w", hold.ErrUnreachable, errNoSpace)
 	case errors.Is(err, rpctypes.ErrAuthFailed):
-		return fmt.Errorf("%w: %s%w", hold.ErrUnreachable, whose(err), errLogin)
+		return fmt.Errorf("%w: %s%w", hold.ErrUnreachable, whose(err), ErrLogin)
 	case errors.Is(err, rpctypes.ErrAuthNotEnabled):
 		return fmt.Errorf("%w: %s%w", hold.ErrUnreachable, whose(err), errNoAuth)
 	case errors.Is(err, rpctypes.ErrUserEmpty):

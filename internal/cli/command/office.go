@@ -67,8 +67,10 @@ func (o *office) Acquire(ctx context.Context) (hold.Hold, error) {
 		if err == nil {
 			return h, nil
 		}
-		// Who waits goes on waiting: an etcd that was there once and is away now is no reason to leave.
-		if ctx.Err() != nil || !lostPlace(err) && !(o.reached && errors.Is(err, hold.ErrUnreachable)) {
+		// Who waits goes on waiting: an etcd that was there once and is away now is no reason to leave. One that
+		// does not accept our password any more is: it was read at the start, and the next start reads it anew.
+		away := o.reached && errors.Is(err, hold.ErrUnreachable) && !errors.Is(err, cli.ErrLogin)
+		if ctx.Err() != nil || !lostPlace(err) && !away {
 			return nil, o.explain(ctx, err)
 		}
 
@@ -209,7 +211,7 @@ func (o *office) explain(ctx context.Context, err error) error {
 	err = cli.Classify(err)
 	switch {
 	case errors.Is(err, hold.ErrPermission):
-		return lacking(o.client, o.settings.User, o.needs(), err)
+		return lacking(o.client, o.settings, o.needs(), err)
 	case errors.Is(err, hold.ErrUnreachable):
 		return err // also where the wait ran out meanwhile: it was not for want of the office
 	case errors.Is(context.Cause(ctx), errWaited):

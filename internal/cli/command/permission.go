@@ -74,7 +74,7 @@ func permitted(ctx context.Context, client *clientv3.Client, needs ...need) erro
 }
 
 // lacking names what is not permitted, where etcd refused something for that: it says "permission denied", and no more.
-func lacking(client *clientv3.Client, user string, needs []need, refusal error) error {
+func lacking(client *clientv3.Client, s cli.Settings, needs []need, refusal error) error {
 	if !errors.Is(refusal, rpctypes.ErrPermissionDenied) {
 		return refusal
 	}
@@ -89,9 +89,12 @@ func lacking(client *clientv3.Client, user string, needs []need, refusal error) 
 	if len(missing) == 0 {
 		return refusal // it was granted meanwhile, or etcd is gone
 	}
-	who := "this user"
-	if user != "" {
-		who = "user " + cli.Quote(user)
+	who := "who gives no user"
+	switch {
+	case s.User != "":
+		who = "user " + cli.Quote(s.User)
+	case len(s.TLS.Cert) > 0:
+		who = "the user that the certificate of --cert names"
 	}
 	return fmt.Errorf("%w: %s may not %s", hold.ErrPermission, who, strings.Join(missing, ", "))
 }

@@ -200,6 +200,27 @@ func TestAHoldDoesNotOutliveItsPassword(t *testing.T) {
 	}
 }
 
+// TestAWaiterWhosePasswordIsChangedEnds: it would ask in vain for ever. Who starts it anew gives it the new one.
+func TestAWaiterWhosePasswordIsChangedEnds(t *testing.T) {
+	t.Parallel()
+	server := etcdtest.Secure(t, etcdtest.SecureOptions{})
+	root := server.EnableAuth(t)
+	office := etcdtest.Office(t)
+	addUser(t, root, "me", all(office))
+	addUser(t, root, "leads", all(office))
+	holding(t, server, "leads", office, 60)
+	s := as(server, "me")
+	code := s.start("elect", office, "--ttl", "3s", "--", "true")
+	queue(t, root, office, 2)
+	if _, err := root.UserChangePassword(t.Context(), "me", "anders"); err != nil {
+		t.Fatal(err)
+	}
+	if got := wait(t, code); got != hold.CodeUnreachable {
+		t.Errorf("code %d, want 69", got)
+	}
+	contains(t, s.stderr.String(), "msg=waiting", `conch: etcd unreachable: user "me": etcd does not know this user, or the password is wrong`)
+}
+
 // TestAGuardReleasesWithWhatWasInTheFiles has no files any more, but TLS both ways and a user.
 func TestAGuardReleasesWithWhatWasInTheFiles(t *testing.T) {
 	t.Parallel()

@@ -71,7 +71,7 @@ func (c *call) tellWho(ctx context.Context, f *electFlags, name string) (int, er
 		return err
 	})
 	if err != nil {
-		return 0, lacking(client, f.User, lookNeeds(name), err)
+		return 0, lacking(client, f.Settings, lookNeeds(name), err)
 	}
 
 	// All at once: half a table is worse than none.

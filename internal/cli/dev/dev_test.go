@@ -130,6 +130,7 @@ func TestCommandsThatRunAsTheyAre(t *testing.T) {
 		"a variable names a dead one":     {[]string{"elect", "x", "--", "true"}, []string{"CONCH_ENDPOINTS=" + dead}},
 		"etcdctl's variable does, too":    {[]string{"elect", "x", "--", "true"}, []string{"ETCDCTL_ENDPOINTS=" + dead}},
 		"an endpoint with TLS":            {[]string{"elect", "x", "--endpoints=https://" + dead, "--", "true"}, nil},
+		"a certificate not checked":       {[]string{"elect", "x", "--insecure-skip-verify", "--", "true"}, nil},
 		"a certificate":                   {[]string{"elect", "x", "--cacert", "ca.pem", "--", "true"}, nil},
 		"a user, from the environment":    {[]string{"elect", "x", "--", "true"}, []string{"CONCH_USER=root"}},
 		"a bad value, conch says what of": {[]string{"elect", "x", "--endpoints=https://user@" + dead, "--", "true"}, nil},

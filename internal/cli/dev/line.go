@@ -60,7 +60,7 @@ func (l line) command() string {
 // certain reports whether the user names a cluster, or says how to be let into one. A member of our own stands in
 // for neither: who names one would believe to hold an office there.
 func (l line) certain(env cli.Env) bool {
-	for _, name := range []string{"endpoints", "cacert", "cert", "key", "discovery-srv", "user", "password-file"} {
+	for _, name := range []string{"endpoints", "cacert", "cert", "key", "insecure-skip-verify", "discovery-srv", "user", "password-file"} {
 		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 		_, conch := env.Lookup("CONCH_" + variable)
 		_, etcdctl := env.Lookup("ETCDCTL_" + variable)
