@@ -48,6 +48,7 @@ func (b *text) String() string {
 type shell struct {
 	environ        []string
 	signals        chan os.Signal
+	lookupSRV      cli.LookupSRV // nil: that of the system
 	stdout, stderr text
 }
 
@@ -64,7 +65,8 @@ func (s *shell) conch(args ...string) int {
 	return Main(context.Background(), cli.Env{
 		Name: "conch", Args: args, Environ: s.environ,
 		Stdin: strings.NewReader(""), Stdout: &s.stdout, Stderr: &s.stderr,
-		Signals: func() (<-chan os.Signal, func()) { return s.signals, func() {} },
+		LookupSRV: s.lookupSRV,
+		Signals:   func() (<-chan os.Signal, func()) { return s.signals, func() {} },
 	})
 }
 

@@ -3,8 +3,10 @@ package command
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -254,6 +256,32 @@ func TestAGuardReleasesWithWhatWasInTheFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	queue(t, root, office, 0)
+}
+
+func TestEndpointsAreFoundByTheirDomain(t *testing.T) {
+	t.Parallel()
+	host, port, err := net.SplitHostPort(etcdtest.Shared(t).Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, office := newShell("CONCH_TTL=60s"), etcdtest.Office(t)
+	s.lookupSRV = func(_ context.Context, service, proto, name string) (string, []*net.SRV, error) {
+		if service != "etcd-client" || proto != "tcp" || name != "example.com" {
+			return "", nil, &net.DNSError{Err: "no such host", IsNotFound: true}
+		}
+		return "", []*net.SRV{{Target: host, Port: uint16(number)}}, nil
+	}
+	if code := s.conch("elect", office, "--discovery-srv", "example.com", "--quiet", "--", "sh", "-c", "exit 3"); code != 3 {
+		t.Errorf("code %d; %s", code, s.stderr.String())
+	}
+	if code := s.conch("elect", office, "--discovery-srv", "example.com", "--who"); code != hold.CodeNo {
+		t.Errorf("code %d; %s", code, s.stderr.String())
+	}
+	contains(t, s.stdout.String(), "is vacant; last held by")
 }
 
 func TestADomainWithoutRecordsIsUnreachable(t *testing.T) {
