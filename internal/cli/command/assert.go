@@ -13,9 +13,9 @@ import (
 // linearizable, so yes is what etcd vouches for at a moment between question and answer; what it is good for
 // after that is the caller's to judge (see docs/elect.md).
 func (c *call) assert(ctx context.Context, f *electFlags, name string) (int, error) {
-	client, err := f.Client()
+	client, err := c.connect(ctx, f)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", hold.ErrUnreachable, err)
+		return 0, err
 	}
 	defer client.Close()
 	var why string
@@ -25,7 +25,7 @@ func (c *call) assert(ctx context.Context, f *electFlags, name string) (int, err
 		return err
 	})
 	if err != nil {
-		return 0, err
+		return 0, lacking(client, f.Settings, lookNeeds(name), err)
 	}
 	if why != "" && !f.Quiet {
 		fmt.Fprintf(c.env.Stderr, "conch: %s: %s\n", name, why)

@@ -97,7 +97,7 @@ func (c *call) completeOffice(f *electFlags) cobra.CompletionFunc {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
 		defer cancel()
 		names := make(chan []string, 1)
-		go func() { names <- offices(ctx, f, begun) }() // making a client, too, may take long
+		go func() { names <- c.offices(ctx, f, begun) }() // making a client, too, may take long
 		select {
 		case found := <-names:
 			return found, cobra.ShellCompDirectiveNoFileComp
@@ -108,8 +108,8 @@ func (c *call) completeOffice(f *electFlags) cobra.CompletionFunc {
 }
 
 // offices are the names that begin so, as far as they can be had; nil where not.
-func offices(ctx context.Context, f *electFlags, begun string) []string {
-	client, err := f.Client()
+func (c *call) offices(ctx context.Context, f *electFlags, begun string) []string {
+	client, err := c.connect(ctx, f)
 	if err != nil {
 		return nil
 	}

@@ -47,6 +47,9 @@ func (c *call) doctor() *cobra.Command {
 			if err := f.check(cmd, c.env); err != nil {
 				return err
 			}
+			if err := f.Discover(cmd.Context(), c.env); err != nil {
+				return err
+			}
 			found, err := doctor.Visit(cmd.Context(), f.Settings, f.plan)
 			if _, err := c.env.Stdout.Write(f.print(found)); err != nil {
 				return fmt.Errorf("print: %w", err)

@@ -105,12 +105,14 @@ func TestWhoTakesNoMoreThanPermissionToRead(t *testing.T) {
 	if code := s.conch("elect", office, "--who"); code != hold.CodeNo || s.stderr.String() != "" {
 		t.Errorf("code %d; %s", code, s.stderr.String())
 	}
-	s = as(server, "blind")
-	if code := s.conch("elect", office, "--who"); code != hold.CodePermission || s.stdout.String() != "" {
-		t.Errorf("code %d; %s", code, s.stdout.String())
-	}
 	open, last := hold.OfficeKeys(office)
-	contains(t, s.stderr.String(), fmt.Sprintf(`user "blind" may not read the prefix %s, read %s, read %s`, hold.ElectRange(office), open, last))
+	for _, question := range []string{"--who", "--watch", "--assert"} {
+		s = as(server, "blind")
+		if code := s.conch("elect", office, question); code != hold.CodePermission || s.stdout.String() != "" {
+			t.Errorf("%s: code %d; %s", question, code, s.stdout.String())
+		}
+		contains(t, s.stderr.String(), fmt.Sprintf(`user "blind" may not read the prefix %s, read %s, read %s`, hold.ElectRange(office), open, last))
+	}
 
 	// Without settling the records are nobody's business.
 	addUser(t, root, "simple", grants{hold.ElectRange(office): readWrite})
@@ -282,15 +284,24 @@ func TestEndpointsAreFoundByTheirDomain(t *testing.T) {
 		t.Errorf("code %d; %s", code, s.stderr.String())
 	}
 	contains(t, s.stdout.String(), "is vacant; last held by")
+	if code := s.conch("elect", office, "--discovery-srv", "example.com", "--assert"); code != hold.CodeNo {
+		t.Errorf("code %d; %s", code, s.stderr.String())
+	}
+	if code := s.conch("__complete", "elect", "--discovery-srv", "example.com", office[:5]); code != 0 {
+		t.Errorf("code %d; %s", code, s.stderr.String())
+	}
+	contains(t, s.stdout.String(), office)
 }
 
 func TestADomainWithoutRecordsIsUnreachable(t *testing.T) {
 	t.Parallel()
 	status := filepath.Join(t.TempDir(), "status")
-	for _, args := range [][]string{{"--who"}, {"--status-file", status, "--", "true"}} {
-		s := newShell()
-		line := append([]string{"elect", "x", "--dial-timeout", "1ns", "--discovery-srv", "host.invalid"}, args...)
-		if code := s.conch(line...); code != hold.CodeUnreachable {
+	for _, args := range [][]string{
+		{"elect", "x", "--who"}, {"elect", "x", "--watch"}, {"elect", "x", "--assert"}, {"doctor"},
+		{"elect", "x", "--status-file", status, "--", "true"},
+	} {
+		s := newShell("CONCH_DIAL_TIMEOUT=1ns", "CONCH_DISCOVERY_SRV=host.invalid")
+		if code := s.conch(args...); code != hold.CodeUnreachable {
 			t.Errorf("%q: code %d", args, code)
 		}
 		contains(t, s.stderr.String(), `conch: etcd unreachable: no endpoints for the domain "host.invalid"`)

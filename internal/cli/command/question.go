@@ -2,13 +2,16 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord/internal/cli"
+	"github.com/go-coord/coord/internal/hold"
 )
 
 // question are the flags of a command that is asked instead of told to run something: one question at a
@@ -88,4 +91,16 @@ func (c *call) ask(ctx context.Context, f *electFlags, office string) (int, erro
 		return c.assert(ctx, f, office)
 	}
 	return c.tellWho(ctx, f, office)
+}
+
+// connect makes the client that a question goes to.
+func (c *call) connect(ctx context.Context, f *electFlags) (*clientv3.Client, error) {
+	if err := f.Discover(ctx, c.env); err != nil {
+		return nil, err
+	}
+	client, err := f.Client()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", hold.ErrUnreachable, err)
+	}
+	return client, nil
 }

@@ -20,9 +20,9 @@ import (
 
 // watch prints each change of the office's leader until a signal comes, or nobody reads any more.
 func (c *call) watch(ctx context.Context, f *electFlags, name string) (int, error) {
-	client, err := f.Client()
+	client, err := c.connect(ctx, f)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", hold.ErrUnreachable, err)
+		return 0, err
 	}
 	defer client.Close()
 	signals, stop := c.env.Signals()
@@ -78,7 +78,7 @@ func (c *call) follow(ctx context.Context, f *electFlags, client *clientv3.Clien
 		listen: func() error { return readerGone(c.env.Stdout) },
 	}
 	if err := f.Reach(ctx, client, w.list); err != nil {
-		return err
+		return lacking(client, f.Settings, lookNeeds(name), err)
 	}
 	if err := w.tell(); err != nil {
 		return err

@@ -57,12 +57,9 @@ type standing struct {
 // tellWho prints who leads the office and who waits for it. The reads are linearizable: where etcd cannot
 // vouch for an answer there is none.
 func (c *call) tellWho(ctx context.Context, f *electFlags, name string) (int, error) {
-	if err := f.Discover(ctx, c.env); err != nil {
-		return 0, err
-	}
-	client, err := f.Client()
+	client, err := c.connect(ctx, f)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", hold.ErrUnreachable, err)
+		return 0, err
 	}
 	defer client.Close()
 	var s standing
