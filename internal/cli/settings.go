@@ -8,6 +8,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 )
 
 // Settings are what it takes to reach etcd. They go to the guard as JSON, in memory that is sealed: never
@@ -45,6 +46,13 @@ const (
 	keepAliveTimeout = 2 * time.Second
 )
 
+// reconnect is how soon an endpoint that could not be reached is tried again. gRPC's own pauses begin at a second and
+// grow to two minutes: an etcd that restarts in five seconds would be found after nine, and a hold be lost by then.
+var reconnect = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+	MinConnectTimeout: 3 * time.Second,
+}
+
 // Client makes a client and begins to connect, without waiting for it: see Reach. The caller closes it.
 // etcd's own log of the client is silenced; errors say what there is to say.
 func (s Settings) Client() (*clientv3.Client, error) {
@@ -52,7 +60,7 @@ func (s Settings) Client() (*clientv3.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
-	options := []grpc.DialOption{grpc.WithTransportCredentials(creds)}
+	options := []grpc.DialOption{grpc.WithTransportCredentials(creds), grpc.WithConnectParams(reconnect)}
 	if s.User != "" {
 		options = append(options, (&login{user: s.User, password: s.Password}).options()...)
 	}
