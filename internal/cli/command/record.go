@@ -76,7 +76,7 @@ func (o *openHold) wire() *wireOpen {
 	if o.lease == 0 {
 		return &wireOpen{}
 	}
-	w := &wireOpen{Lease: hold.FormatLease(o.lease), TTLMS: o.ttl.Milliseconds(), At: o.at.Format(time.RFC3339)}
+	w := &wireOpen{Lease: hold.FormatLease(o.lease), TTLMS: o.ttl.Milliseconds(), At: moment(o.at)}
 	w.Host, w.PID, w.Cmd, w.Value = holderFields(o.holder)
 	return w
 }
@@ -121,12 +121,17 @@ func (l *lastHold) wire() *wireLast {
 	if l == nil {
 		return nil
 	}
-	w := &wireLast{Rev: l.token, How: string(l.how)}
-	if l.how != "" {
-		w.At = l.at.Format(time.RFC3339)
-	}
+	w := &wireLast{Rev: l.token, How: string(l.how), At: moment(l.at)}
 	w.Host, w.PID, w.Cmd, w.Value = holderFields(l.holder)
 	return w
+}
+
+// moment is a time as JSON has it; nothing for none.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339)
 }
 
 // holderFields are the parts of an identity as JSON has them; value where it is no holder of ours, escaped.

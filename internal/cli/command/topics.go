@@ -56,6 +56,8 @@ What CMD sees, in place of what it would inherit:
   CONCH_LEASE  the lease in etcd, hexadecimal
   CONCH_RUN    marks the descendants of this run: leave it alone
 
+Hooks see these too, and CONCH_HOOK, which is on-acquire or on-lose, and CONCH_HELD, yes or no.
+
 PATH is where CMD is looked for. NO_COLOR needs no setting: nothing is printed in colours.`
 
 // environmentText lists each variable with the flag that it stands in for.

@@ -239,11 +239,12 @@ func TestHelpTopicsAreWhole(t *testing.T) {
 	} {
 		contains(t, s.stdout.String(), "  "+strconv.Itoa(hold.ExitCode(err)))
 	}
+	contains(t, s.stdout.String(), "  "+strconv.Itoa(hold.CodeHookFailed))
 	s = newShell()
 	if code := s.conch("help", "environment"); code != 0 {
 		t.Errorf("code %d", code)
 	}
-	contains(t, s.stdout.String(), "CONCH_ENDPOINTS, else ETCDCTL_ENDPOINTS  ", "--ttl", "CONCH_QUIET", "CONCH_REV", "CONCH_RUN", "NO_COLOR")
+	contains(t, s.stdout.String(), "CONCH_ENDPOINTS, else ETCDCTL_ENDPOINTS  ", "--ttl", "CONCH_QUIET", "CONCH_REV", "CONCH_RUN", "CONCH_HOOK", "NO_COLOR")
 	for _, variable := range []string{"CONCH_WAIT", "\x1b"} {
 		if strings.Contains(s.stdout.String(), variable) {
 			t.Errorf("help speaks of %q", variable)

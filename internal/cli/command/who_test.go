@@ -191,7 +191,7 @@ func TestWhoSaysWhenTheNextHolderWouldSettle(t *testing.T) {
 			}
 			u := got.Unsettled
 			value, _ := u["value"].(string)
-			if got.State != "vacant" || u["lease"] != tt.lease || u["host"] != tt.host || u["ttl_ms"] != tt.ttl || value != tt.value {
+			if got.State != "vacant" || u["lease"] != tt.lease || u["host"] != tt.host || u["ttl_ms"] != tt.ttl || (u["at"] == "") == strings.Contains(tt.record, `"at"`) || value != tt.value {
 				t.Errorf("got %s", s.stdout.String())
 			}
 
