@@ -175,9 +175,12 @@ func TestAFollowerDoesNotBelieveAWatchThatContradictsTheStore(t *testing.T) {
 	t.Parallel()
 	office, cli := etcdtest.Office(t), etcdtest.Shared(t).Client(t)
 	seatAs(t, cli, office, "a")
-	for name, spoil := range map[string]func(*following){
-		"an event was lost":     func(f *following) { f.queue = map[string]coord.Candidate{} },
-		"the history went back": func(f *following) { f.queue, f.rev = map[string]coord.Candidate{}, f.rev+1<<40 },
+	for name, tt := range map[string]struct {
+		spoil    func(*following)
+		patience int // for events that do not come
+	}{
+		"an event was lost":     {func(f *following) { f.queue = map[string]coord.Candidate{} }, 2},
+		"the history went back": {func(f *following) { f.queue, f.rev = map[string]coord.Candidate{}, f.rev+1<<40 }, 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -185,8 +188,8 @@ func TestAFollowerDoesNotBelieveAWatchThatContradictsTheStore(t *testing.T) {
 			if err := f.list(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			spoil(f)
-			f.patience = 2
+			f.patience = tt.patience
+			tt.spoil(f)
 			f.run(t)
 			f.tells(t, "a")
 		})

@@ -34,7 +34,7 @@ const exitCodesText = `Of a command that runs CMD:
 
 CMD may itself exit with one of these numbers: --status-file tells the two apart.
 
-Of a question (--who, --assert):
+Of a question (--who, --assert, doctor):
 
   0          yes; somebody leads
   1          no; nobody leads
