@@ -64,7 +64,7 @@ func TestScriptsAsALeastPrivilegedUser(t *testing.T) {
 		environ = append(environ, "ETCDCTL_USER=root", "ETCDCTL_PASSWORD="+etcdtest.RootPassword)
 	}
 
-	w := &world{client: server.As(t, "root", etcdtest.RootPassword), programs: run.Build(t)}
+	w := &world{client: server.As(t, "root", etcdtest.RootPassword), programs: run.BuildDev(t)}
 	other := etcdtest.NewCA(t)
 	secure := map[string]string{
 		"CONCH_ENDPOINTS": server.Endpoint(), "CONCH_TTL": "60s",
