@@ -215,7 +215,9 @@ func (f *family) sweepOnce() (pids []int, gone bool) {
 	return pids, false
 }
 
-// reap takes ended orphans away, except one child that somebody else waits for.
+// reap takes ended orphans away, except one child that somebody else waits for. The first process of a container does
+// so with the children from before, too: they may be orphans that came to the shell which became us, and if
+// not, that shell waits for them no more.
 func (f *family) reap(except int) {
 	f.reaping.Lock()
 	defer f.reaping.Unlock()
@@ -223,6 +225,14 @@ func (f *family) reap(except int) {
 	for _, pid := range pids {
 		if pid != except {
 			reap(pid)
+		}
+	}
+	if unix.Getpid() != 1 {
+		return
+	}
+	for pid := range f.foreign {
+		if reap(pid) {
+			delete(f.foreign, pid) // the number may come back as an orphan
 		}
 	}
 }
