@@ -145,9 +145,11 @@ func TestClaimsNameTestsThatExist(t *testing.T) {
 			t.Errorf("docs/claims.md:%d: a claim that names no test", n+1)
 		}
 	}
-	for _, m := range evidence.FindAllStringSubmatch(string(document(t, "docs/mutations.md").Data), -1) {
-		if !exist[m[1]] {
-			t.Errorf("docs/mutations.md names %s, which does not exist", m[1])
+	for _, name := range []string{"docs/mutations.md", "docs/cases.md"} {
+		for _, m := range evidence.FindAllStringSubmatch(string(document(t, name).Data), -1) {
+			if !exist[m[1]] {
+				t.Errorf("%s names %s, which does not exist", name, m[1])
+			}
 		}
 	}
 }
