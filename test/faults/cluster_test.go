@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"flag"
 	"strings"
 	"sync"
 	"testing"
@@ -135,6 +136,8 @@ func TestATroubledEtcdIsNoLoss(t *testing.T) {
 	}
 }
 
+var pauses = flag.Int("pauses", 10, "how many rounds TestALeaderThatWasPausedAndResumes lives through, of eleven seconds each")
+
 // TestALeaderThatWasPausedAndResumes is the case in which verified leases are revoked: the key goes at any moment
 // around the resume, and the successor has to settle.
 func TestALeaderThatWasPausedAndResumes(t *testing.T) {
@@ -147,7 +150,7 @@ func TestALeaderThatWasPausedAndResumes(t *testing.T) {
 	}
 	o.await("start", 1)
 	losses := 0
-	for range 10 {
+	for range *pauses {
 		leader := c.Leader()
 		c.Stop(leader)
 		time.Sleep(2 * ttl) // the pause that is tested
@@ -166,6 +169,6 @@ func TestALeaderThatWasPausedAndResumes(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d losses in 10 rounds", losses)
+	t.Logf("%d losses in %d rounds", losses, *pauses)
 	o.done()
 }
