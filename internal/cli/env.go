@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+	"golang.org/x/sys/unix"
 
 	"github.com/go-coord/coord/internal/hold/supervise"
 )
@@ -36,7 +37,7 @@ type Env struct {
 
 // Process is the Env of this process. Stderr is a Sink, to be closed by the caller when all is done.
 func Process() (Env, *Sink) {
-	sink := NewSink(os.Stderr)
+	sink := NewSink(ownStderr())
 	env := Env{
 		Name: os.Args[0], Args: os.Args[1:], Environ: os.Environ(),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: sink,
@@ -47,6 +48,16 @@ func Process() (Env, *Sink) {
 		env.Watchdog, _ = daemon.SdWatchdogEnabled(false)                        // a value that is none means no watchdog
 	}
 	return env, sink
+}
+
+// ownStderr is standard error under another number. A write to a pipe that nobody reads any more is an error there; on
+// numbers 1 and 2 Go ends the process with SIGPIPE, and the exit code would be lost with it.
+func ownStderr() *os.File {
+	fd, err := unix.FcntlInt(os.Stderr.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return os.Stderr // it is closed, or there is no room: nothing better is to be had
+	}
+	return os.NewFile(uintptr(fd), os.Stderr.Name())
 }
 
 // Lookup finds a variable. One that is set and empty counts as not set. Of several the first counts, as

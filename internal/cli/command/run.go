@@ -40,8 +40,14 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 	defer manager.close()
 
 	var again pauses
+	var resolved error // of this round's look for the command
 	for {
-		out := c.round(ctx, f, name, file, argv, signals, log, manager)
+		var out supervise.Outcome
+		if resolved != nil { // it has gone since: no office is taken for that
+			out = notBegun(resolved)
+		} else {
+			out = c.round(ctx, f, name, file, argv, signals, log, manager)
+		}
 		c.writeStatus(f, out.Status)
 		if !f.restart || again.over(out) {
 			return out.Status.Code, c.failure(out)
@@ -52,7 +58,14 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 			return sig.status().Code, nil
 		}
 		c.began = time.Now()
+		file, resolved = c.resolve(argv[0])
 	}
+}
+
+// resolve looks for a command in the PATH of this process.
+func (c *call) resolve(command string) (file string, err error) {
+	path, _ := c.env.Lookup("PATH")
+	return hold.Resolve(command, path, "")
 }
 
 // round acquires, runs file, and releases: once. Each has a guard, a connection and a session of its own, so that nothing
@@ -101,8 +114,12 @@ func (c *call) round(ctx context.Context, f *electFlags, name, file string, argv
 
 // notBegun is how a round ends that could not even try to acquire.
 func notBegun(err error) supervise.Outcome {
+	result := hold.ResultUnreachable
+	if errors.Is(err, hold.ErrNotFound) || errors.Is(err, hold.ErrNotExecutable) {
+		result = hold.ResultNotStarted
+	}
 	return supervise.Outcome{
-		Status: hold.Status{Outcome: hold.ResultUnreachable, Code: hold.ExitCode(err), Reason: err.Error()},
+		Status: hold.Status{Outcome: result, Code: hold.ExitCode(err), Reason: err.Error()},
 		Clean:  true, Err: err,
 	}
 }
@@ -110,8 +127,7 @@ func notBegun(err error) supervise.Outcome {
 // find finds the command and, where only a domain was given, the endpoints. A typo never takes an office: the
 // command is looked for before anything else.
 func (c *call) find(ctx context.Context, f *electFlags, command string) (file string, err error) {
-	path, _ := c.env.Lookup("PATH")
-	file, err = hold.Resolve(command, path, "")
+	file, err = c.resolve(command)
 	outcome := hold.ResultNotStarted
 	if err == nil {
 		err, outcome = f.Discover(ctx, c.env), hold.ResultUnreachable
