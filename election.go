@@ -44,7 +44,8 @@ type Candidate struct {
 	Lease    clientv3.LeaseID
 }
 
-func toCandidate(kv *mvccpb.KeyValue) Candidate {
+// CandidateOf reads a candidate's key, for who reads a queue in a request of its own. nil is the zero Candidate.
+func CandidateOf(kv *mvccpb.KeyValue) Candidate {
 	if kv == nil {
 		return Candidate{}
 	}

@@ -28,7 +28,7 @@ func TestAFreeElectionIsWonInOneRoundTrip(t *testing.T) {
 				if kv := w.m.Get("/e/x/" + leaseHex(e.Session())); kv == nil || kv.CreateRevision != int64(e.Term().Token()) || string(kv.Value) != "a" {
 					w.Errorf("key %v, token %d", kv, e.Term().Token())
 				}
-				if rec := decodeRecord(w.m.Get("/open/x"), 0); rec.Lease != e.Session().Lease() || rec.TTL != 10*time.Second || rec.Term != 3500*time.Millisecond {
+				if rec := DecodeRecord(w.m.Get("/open/x"), 0); rec.Lease != e.Session().Lease() || rec.TTL != 10*time.Second || rec.Term != 3500*time.Millisecond {
 					w.Errorf("record %+v", rec)
 				}
 			})

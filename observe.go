@@ -23,7 +23,7 @@ func (e *Election) Leader(ctx context.Context) (Candidate, error) {
 	if nested(e.prefix, string(got.Kvs[0].Key)) {
 		return Candidate{}, fmt.Errorf("%w: %q", ErrNestedKey, got.Kvs[0].Key)
 	}
-	return toCandidate(got.Kvs[0]), nil
+	return CandidateOf(got.Kvs[0]), nil
 }
 
 // Candidates reads the queue, linearizably, in order: the first leads.
@@ -44,7 +44,7 @@ func ListCandidates(ctx context.Context, cli *clientv3.Client, key string) ([]Ca
 		if nested(prefix, string(kv.Key)) {
 			return nil, fmt.Errorf("%w: %q", ErrNestedKey, kv.Key)
 		}
-		all = append(all, toCandidate(kv))
+		all = append(all, CandidateOf(kv))
 	}
 	return all, nil
 }
@@ -235,7 +235,7 @@ func (f *follower) probe(ctx context.Context) bool {
 	try, cancel := context.WithTimeout(ctx, probeFor)
 	defer cancel()
 	leader, err := f.e.Leader(try)
-	known := toCandidate(f.oldest())
+	known := CandidateOf(f.oldest())
 	return err == nil && leader.Token == known.Token || err == ErrNoLeader && known.Token == 0 || errors.Is(err, ErrNestedKey)
 }
 
@@ -253,7 +253,7 @@ func (f *follower) oldest() *mvccpb.KeyValue {
 // say emits the present state unless it was the last that was said.
 func (f *follower) say(ctx context.Context) {
 	leader := f.oldest()
-	change := LeaderChange{Leader: toCandidate(leader), Vacant: leader == nil}
+	change := LeaderChange{Leader: CandidateOf(leader), Vacant: leader == nil}
 	if f.said && f.last.Leader == change.Leader && f.last.Stale == change.Stale && f.last.Vacant == change.Vacant {
 		return
 	}

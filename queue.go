@@ -56,7 +56,7 @@ func (c *candidate) parse(got *clientv3.TxnResponse) view {
 			v.older = append(v.older, kv)
 		}
 	}
-	c.settler.see(decodeRecord(v.record, c.s.bounds.TTL), v.oldest, c.prefix, v.at)
+	c.settler.see(DecodeRecord(v.record, c.s.bounds.TTL), v.oldest, c.prefix, v.at)
 	return v
 }
 

@@ -91,9 +91,9 @@ func unembed(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// decodeRecord reads a record. What cannot be read is some hold all the same: it is settled for fallback,
-// and no answer about a lease can shorten that.
-func decodeRecord(kv *mvccpb.KeyValue, fallback time.Duration) Record {
+// DecodeRecord reads an open record. What cannot be read is some hold all the same: it is settled for fallback,
+// and no answer about a lease can shorten that; its Lease is 0.
+func DecodeRecord(kv *mvccpb.KeyValue, fallback time.Duration) Record {
 	if kv == nil {
 		return Record{}
 	}

@@ -118,7 +118,7 @@ func TestANewcomerSettlesARecordLeftOpen(t *testing.T) {
 				if len(told) != 1 || told[0].Settling != 30*time.Second || told[0].Record.Holder != "a" {
 					w.Errorf("told %+v", told)
 				}
-				if rec := decodeRecord(w.m.Get("/open/x"), 0); rec.Lease != b.Session().Lease() {
+				if rec := DecodeRecord(w.m.Get("/open/x"), 0); rec.Lease != b.Session().Lease() {
 					w.Errorf("record %+v", rec)
 				}
 			})
@@ -159,7 +159,7 @@ func TestASettlerThatGivesUpLeavesTheFirstHoldersRecord(t *testing.T) {
 
 		// And the first holder's late word does not close the record of the new one.
 		w.must(a.Resign(w.Context()))
-		if rec := decodeRecord(w.m.Get("/open/x"), 0); rec.Lease != d.Session().Lease() {
+		if rec := DecodeRecord(w.m.Get("/open/x"), 0); rec.Lease != d.Session().Lease() {
 			w.Errorf("record %+v", rec)
 		}
 	})
@@ -225,20 +225,20 @@ func TestASettlerIsToldWhenItsSessionEnds(t *testing.T) {
 func TestARecordThatCannotBeReadIsSettledForTheOwnTTL(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"", "x", "{}", `{"lease":"z","ttl":1}`, `{"lease":"1","ttl":0}`, `{"lease":"1","ttl":-5}`, `{"lease":"1","ttl":9223372036854775807}`, "\xff", "null", "[]"} {
-		if rec := decodeRecord(&mvccpb.KeyValue{Value: []byte(value), ModRevision: 7}, 10*time.Second); rec.TTL != 10*time.Second || rec.Lease != 0 || rec.mod != 7 || rec.Term != 0 {
+		if rec := DecodeRecord(&mvccpb.KeyValue{Value: []byte(value), ModRevision: 7}, 10*time.Second); rec.TTL != 10*time.Second || rec.Lease != 0 || rec.mod != 7 || rec.Term != 0 {
 			t.Errorf("%q: %+v", value, rec)
 		}
 	}
 	// What cannot be one of ours is not waited for, nor repeated.
-	if rec := decodeRecord(&mvccpb.KeyValue{Value: []byte(`{"lease":"1","ttl":3000000000}`), ModRevision: 7}, time.Second); rec.TTL != time.Second {
+	if rec := DecodeRecord(&mvccpb.KeyValue{Value: []byte(`{"lease":"1","ttl":3000000000}`), ModRevision: 7}, time.Second); rec.TTL != time.Second {
 		t.Errorf("%+v", rec)
 	}
 	huge := `{"lease":"1","ttl":2,"holder":"` + strings.Repeat("<", 400_000) + `"}`
-	if rec := decodeRecord(&mvccpb.KeyValue{Value: []byte(huge), ModRevision: 7}, time.Second); rec.TTL != 2*time.Second || rec.Holder != "" {
+	if rec := DecodeRecord(&mvccpb.KeyValue{Value: []byte(huge), ModRevision: 7}, time.Second); rec.TTL != 2*time.Second || rec.Holder != "" {
 		t.Errorf("ttl %v, %d bytes of holder", rec.TTL, len(rec.Holder))
 	}
 	// A record without the holder's point of no return lets no answer count.
-	rec := decodeRecord(&mvccpb.KeyValue{Value: []byte(`{"lease":"1f","ttl":10,"holder":{"host":"h"}}`), ModRevision: 7}, time.Second)
+	rec := DecodeRecord(&mvccpb.KeyValue{Value: []byte(`{"lease":"1f","ttl":10,"holder":{"host":"h"}}`), ModRevision: 7}, time.Second)
 	if rec.Lease != 0x1f || rec.TTL != 10*time.Second || rec.Term != rec.TTL || rec.Holder != `{"host":"h"}` {
 		t.Errorf("%+v", rec)
 	}
@@ -273,7 +273,7 @@ func TestAnAnswerAboutALeaseIsBelievedOnlyFromOneMemberInOneTerm(t *testing.T) {
 	inBubble(t, coordtest.Options{Members: 3}, func(w *world) {
 		a := w.contender(settled)
 		w.must(a.Campaign(w.Context(), "a"))
-		rec := decodeRecord(w.m.Get("/open/x"), 0)
+		rec := DecodeRecord(w.m.Get("/open/x"), 0)
 		key := "/e/x/" + leaseHex(a.Session())
 		s := w.session(SessionOptions{})
 		time.Sleep(500 * time.Millisecond)

@@ -247,7 +247,7 @@ func (k TermKeys) releaseOnce(ctx context.Context, cli *clientv3.Client, how End
 		left.key = true
 	}
 	if k.Open != "" {
-		if rec := decodeRecord(first(replies[1]), time.Second); rec.of(k.Lease, k.N) {
+		if rec := DecodeRecord(first(replies[1]), time.Second); rec.of(k.Lease, k.N) {
 			left.record = rec.mod
 		}
 	}

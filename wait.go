@@ -18,7 +18,7 @@ type Waiting struct {
 // await waits until the predecessor's key is gone: as a watch, or a renewal's read, saw it.
 func (c *candidate) await(ctx context.Context, v view) error {
 	ahead := v.older[0]
-	c.tell(Waiting{Leader: toCandidate(v.oldest), Position: len(v.older)})
+	c.tell(Waiting{Leader: CandidateOf(v.oldest), Position: len(v.older)})
 	p := newPeek(string(ahead.Key), func(kv *mvccpb.KeyValue) bool {
 		return kv != nil && kv.CreateRevision == ahead.CreateRevision
 	})

@@ -62,20 +62,21 @@ func readFile(path string) ([]byte, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, withoutPath(err)
+		return nil, WithoutPath(err)
 	}
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, fileLimit+1))
 	switch {
 	case err != nil:
-		return nil, withoutPath(err)
+		return nil, WithoutPath(err)
 	case len(content) > fileLimit:
 		return nil, errTooLarge
 	}
 	return content, nil
 }
 
-func withoutPath(err error) error {
+// WithoutPath is what the system said, without the path: the caller names it as the user wrote it.
+func WithoutPath(err error) error {
 	var failed *os.PathError
 	if errors.As(err, &failed) {
 		return failed.Err

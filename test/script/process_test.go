@@ -100,10 +100,10 @@ func TestConchDevNeedsNothing(t *testing.T) {
 	}
 }
 
-// TestAWaiterOutlastsAnEtcdThatIsAway has etcd away for longer than the waiter's session lives and than it dials.
-func TestAWaiterOutlastsAnEtcdThatIsAway(t *testing.T) {
-	t.Parallel()
-	office := etcdtest.Office(t)
+// heldBySomebody is an office that somebody else holds, in the way of any client of etcd.
+func heldBySomebody(t *testing.T) (office string, el *coord.Election) {
+	t.Helper()
+	office = etcdtest.Office(t)
 	el, err := coord.NewElection(t.Context(), etcdtest.Shared(t).Client(t), coord.ElectionOptions{Key: hold.ElectPrefix(office)})
 	if err != nil {
 		t.Fatal(err)
@@ -112,6 +112,13 @@ func TestAWaiterOutlastsAnEtcdThatIsAway(t *testing.T) {
 	if err := el.Campaign(t.Context(), "somebody else"); err != nil {
 		t.Fatal(err)
 	}
+	return office, el
+}
+
+// TestAWaiterOutlastsAnEtcdThatIsAway has etcd away for longer than the waiter's session lives and than it dials.
+func TestAWaiterOutlastsAnEtcdThatIsAway(t *testing.T) {
+	t.Parallel()
+	office, el := heldBySomebody(t)
 	proxy := etcdtest.NewProxy(t, etcdtest.Shared(t).Endpoint())
 	p := run.Start(t, []string{"CONCH_ENDPOINTS=" + proxy.Addr()}, "elect", office, "--ttl", "2s", "--dial-timeout", "300ms", "--", "echo", "ours")
 	p.WaitLog("msg=waiting")
@@ -129,15 +136,7 @@ func TestAWaiterOutlastsAnEtcdThatIsAway(t *testing.T) {
 // TestATermWhileWaitingIsNotHeldUpByAFrozenGuard: a guard that has nothing to end is not waited for.
 func TestATermWhileWaitingIsNotHeldUpByAFrozenGuard(t *testing.T) {
 	t.Parallel()
-	office := etcdtest.Office(t)
-	el, err := coord.NewElection(t.Context(), etcdtest.Shared(t).Client(t), coord.ElectionOptions{Key: hold.ElectPrefix(office)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = el.Close() })
-	if err := el.Campaign(t.Context(), "somebody else"); err != nil {
-		t.Fatal(err)
-	}
+	office, _ := heldBySomebody(t)
 	p := run.Start(t, []string{"CONCH_ENDPOINTS=" + etcdtest.Shared(t).Endpoint()}, "elect", office, "--", "true")
 	p.WaitLog("msg=waiting")
 	guard := p.Guard()

@@ -2,7 +2,6 @@ package command
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"text/tabwriter"
@@ -25,8 +24,7 @@ Exit codes: 0 all is well, warnings included; 1 something fails; 64 usage; 69 no
 type doctorFlags struct {
 	cli.Connection
 	plan   doctor.Plan
-	output string
-	json   bool
+	output cli.Output
 }
 
 // doctor is "conch doctor".
@@ -37,12 +35,7 @@ func (c *call) doctor() *cobra.Command {
 		Short:   "Look at etcd with the eyes of a hold, and say what is wrong.",
 		Long:    doctorLong,
 		Example: "  conch doctor\n  conch doctor --ttl 5s -o json",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return cli.Usagef("doctor takes no argument, got %s", cli.Quote(args[0]))
-			}
-			return nil
-		},
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd, c.env); err != nil {
 				return err
@@ -64,8 +57,7 @@ func (c *call) doctor() *cobra.Command {
 	f.plan.KillAfter, f.plan.Margin = coord.DefaultGrace, coord.DefaultMargin
 	flags.Var(cli.Duration(&f.plan.KillAfter, "a duration above 0, such as 5s", cli.Positive), "kill-after", "the --kill-after to judge by")
 	flags.Var(cli.Duration(&f.plan.Margin, "a duration above 0, such as 500ms", cli.Positive), "kill-margin", "the --kill-margin to judge by")
-	flags.VarP(cli.Choice(&f.output, "table", "json"), "output", "o", "how to print")
-	flags.BoolVar(&f.json, "json", false, "the same as -o json")
+	f.output.AddFlags(flags, "how to print")
 	f.AddFlags(flags)
 	return cmd
 }
@@ -73,9 +65,6 @@ func (c *call) doctor() *cobra.Command {
 func (f *doctorFlags) check(cmd *cobra.Command, env cli.Env) error {
 	if err := f.Bind(cmd.Flags(), env); err != nil {
 		return err
-	}
-	if f.json {
-		f.output = "json"
 	}
 	return checkBounds(f.plan.TTL, f.plan.Margin, f.plan.KillAfter)
 }
@@ -91,11 +80,9 @@ func checkBounds(ttl, margin, killAfter time.Duration) error {
 // print is what was found, one a line.
 func (f *doctorFlags) print(found []doctor.Finding) []byte {
 	var out bytes.Buffer
-	if f.output == "json" {
-		enc := json.NewEncoder(&out)
-		enc.SetEscapeHTML(false)
+	if f.output.JSON() {
 		for _, one := range found {
-			_ = enc.Encode(one) // into memory, of types that encode
+			out.Write(cli.JSONLine(one))
 		}
 		return out.Bytes()
 	}

@@ -1,8 +1,6 @@
 package command
 
 import (
-	"errors"
-	"io/fs"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -155,11 +153,6 @@ func (f *electFlags) checkRun(cmd *cobra.Command, argv []string) error {
 	case flags.Changed("status-file") && f.statusFile == "":
 		return cli.Usagef(`--status-file "": want the path of a file`)
 	}
-	if f.statusFile != "" {
-		if err := hold.CheckStatusFile(f.statusFile); err != nil {
-			return cli.Usagef("--status-file %s: want a path where a file can be written: %v", cli.Quote(f.statusFile), cause(err))
-		}
-	}
 	if err := f.hooks.check(flags); err != nil {
 		return err
 	}
@@ -169,14 +162,11 @@ func (f *electFlags) checkRun(cmd *cobra.Command, argv []string) error {
 	if f.waits && f.wait == 0 {
 		f.nonblock = true
 	}
-	return nil
-}
-
-// cause is an error of the file system without the path, which may be one of ours.
-func cause(err error) error {
-	var e *fs.PathError
-	if errors.As(err, &e) {
-		return e.Err
+	// The last of all: it touches the disk.
+	if f.statusFile != "" {
+		if err := hold.CheckStatusFile(f.statusFile); err != nil {
+			return cli.Usagef("--status-file %s: want a path where a file can be written: %v", cli.Quote(f.statusFile), cli.WithoutPath(err))
+		}
 	}
-	return err
+	return nil
 }

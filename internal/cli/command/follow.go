@@ -95,7 +95,7 @@ func (f *follower) list(ctx context.Context) error {
 	}
 	f.queue, f.rev, f.doubts = map[string]coord.Candidate{}, got.Header.Revision, 0
 	for _, kv := range got.Kvs {
-		f.put(candidate(kv))
+		f.put(coord.CandidateOf(kv))
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (f *follower) apply(events []*clientv3.Event) error {
 		if ev.Type == clientv3.EventTypeDelete {
 			delete(f.queue, string(ev.Kv.Key))
 		} else {
-			f.put(candidate(ev.Kv))
+			f.put(coord.CandidateOf(ev.Kv))
 		}
 		f.rev, f.doubts = ev.Kv.ModRevision, 0
 		if i+1 < len(events) && events[i+1].Kv.ModRevision == f.rev {
@@ -197,7 +197,7 @@ func (f *follower) probe(ctx context.Context) error {
 	}
 	leader := coord.Candidate{}
 	for _, kv := range got.Kvs {
-		if leader = candidate(kv); strings.Contains(leader.Key[len(f.prefix):], "/") {
+		if leader = coord.CandidateOf(kv); strings.Contains(leader.Key[len(f.prefix):], "/") {
 			return nil // nested, and older than any of ours: it says nothing
 		}
 	}

@@ -122,7 +122,7 @@ func (o *office) open(ctx context.Context) (*coord.Election, error) {
 	err := s.Reach(withoutDeadline(ctx, errWaited), o.client, func(ctx context.Context) (err error) {
 		if s.User != "" || len(s.TLS.Cert) > 0 {
 			// Not only at the end, when the record of the hold cannot be written.
-			if err := permitted(ctx, o.client, o.needs()...); err != nil {
+			if err := cli.Permitted(ctx, o.client, o.needs()...); err != nil {
 				return err
 			}
 		}
@@ -133,7 +133,7 @@ func (o *office) open(ctx context.Context) (*coord.Election, error) {
 }
 
 // needs are what may not be refused us.
-func (o *office) needs() []need { return leadNeeds(o.name, o.options.Settle.Open != "") }
+func (o *office) needs() []cli.Need { return leadNeeds(o.name, o.options.Settle.Open != "") }
 
 // result is how a campaign ended.
 type result struct {

@@ -13,68 +13,25 @@ import (
 	"github.com/go-coord/coord/internal/hold"
 )
 
-// need is something that a command does with a key of an office, or with all keys below a prefix.
-type need struct {
-	key    string // a prefix, if it ends with a slash
-	writes bool
-}
-
 // lookNeeds are what a question takes.
-func lookNeeds(office string) []need {
+func lookNeeds(office string) []cli.Need {
 	open, last := hold.OfficeKeys(office)
-	return []need{{hold.ElectRange(office), false}, {open.String(), false}, {last.String(), false}}
+	return []cli.Need{{Key: hold.ElectRange(office), Writes: false}, {Key: open.String(), Writes: false}, {Key: last.String(), Writes: false}}
 }
 
 // leadNeeds are what leading takes, where holds are settled or not.
-func leadNeeds(office string, settles bool) []need {
+func leadNeeds(office string, settles bool) []cli.Need {
 	elect := hold.ElectRange(office)
-	all := []need{{elect, false}, {elect, true}}
+	all := []cli.Need{{Key: elect, Writes: false}, {Key: elect, Writes: true}}
 	if settles {
 		open, last := hold.OfficeKeys(office)
-		all = append(all, need{open.String(), false}, need{open.String(), true}, need{last.String(), true})
+		all = append(all, cli.Need{Key: open.String(), Writes: false}, cli.Need{Key: open.String(), Writes: true}, cli.Need{Key: last.String(), Writes: true})
 	}
 	return all
 }
 
-func (n need) op() clientv3.Op {
-	prefix := strings.HasSuffix(n.key, "/")
-	switch {
-	case n.writes && prefix:
-		return clientv3.OpPut(n.key+"0", "")
-	case n.writes:
-		return clientv3.OpPut(n.key, "")
-	case prefix:
-		return clientv3.OpGet(n.key, clientv3.WithPrefix())
-	}
-	return clientv3.OpGet(n.key)
-}
-
-func (n need) String() string {
-	text := "read "
-	if n.writes {
-		text = "write "
-	}
-	if strings.HasSuffix(n.key, "/") {
-		text += "the prefix "
-	}
-	return text + n.key
-}
-
-// permitted asks etcd whether needs may be met, and does nothing: a transaction without conditions never takes
-// its other branch, and etcd checks the permissions for both.
-func permitted(ctx context.Context, client *clientv3.Client, needs ...need) error {
-	var ops []clientv3.Op
-	for _, n := range needs {
-		ops = append(ops, n.op())
-	}
-	if _, err := client.Txn(ctx).Else(ops...).Commit(); err != nil {
-		return fmt.Errorf("ask for permissions: %w", err)
-	}
-	return nil
-}
-
 // lacking names what is not permitted, where etcd refused something for that: it says "permission denied", and no more.
-func lacking(client *clientv3.Client, s cli.Settings, needs []need, refusal error) error {
+func lacking(client *clientv3.Client, s cli.Settings, needs []cli.Need, refusal error) error {
 	if !errors.Is(refusal, rpctypes.ErrPermissionDenied) {
 		return refusal
 	}
@@ -82,7 +39,7 @@ func lacking(client *clientv3.Client, s cli.Settings, needs []need, refusal erro
 	defer cancel()
 	var missing []string
 	for _, n := range needs {
-		if err := permitted(ctx, client, n); errors.Is(err, rpctypes.ErrPermissionDenied) {
+		if err := cli.Permitted(ctx, client, n); errors.Is(err, rpctypes.ErrPermissionDenied) {
 			missing = append(missing, n.String())
 		}
 	}

@@ -77,9 +77,9 @@ func TestEachPermissionIsNeededAndNamedWhereItIsMissing(t *testing.T) {
 		t.Run(n.String(), func(t *testing.T) {
 			user := n.String()
 			g := all(office)
-			g[n.key] = writeOnly
-			if n.writes {
-				g[n.key] = readOnly
+			g[n.Key] = writeOnly
+			if n.Writes {
+				g[n.Key] = readOnly
 			}
 			addUser(t, root, user, g)
 			s := as(server, user)

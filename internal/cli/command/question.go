@@ -22,8 +22,7 @@ type question struct {
 	assert bool
 	minRev uint64 // with assert; 0: any
 	pid    int    // with assert; 0: any
-	output string // table or json
-	json   bool
+	output cli.Output
 }
 
 func (q *question) declare(flags *pflag.FlagSet) {
@@ -32,8 +31,7 @@ func (q *question) declare(flags *pflag.FlagSet) {
 	flags.BoolVar(&q.assert, "assert", false, "0 if this host leads, else 1; no CMD")
 	flags.Var(cli.Number(&q.minRev, math.MaxInt64), "min-rev", "with --assert: its token has to be at least this, such as $CONCH_REV")
 	flags.Var(cli.Number(&q.pid, math.MaxInt32), "pid", "with --assert: it has to be the conch with this process id")
-	flags.VarP(cli.Choice(&q.output, "table", "json"), "output", "o", "with --who and --watch: how to print")
-	flags.BoolVar(&q.json, "json", false, "the same as -o json")
+	q.output.AddFlags(flags, "with --who and --watch: how to print")
 }
 
 // asked is the flags that ask, as the user wrote them.
@@ -63,9 +61,6 @@ func (q *question) check(cmd *cobra.Command, argv []string, act []string) error 
 			return cli.Usagef("%s cannot be combined with --%s", asked[0], name)
 		}
 	}
-	if q.json {
-		q.output = "json"
-	}
 	return q.stray(cmd.Flags())
 }
 
@@ -76,7 +71,7 @@ func (q *question) stray(flags *pflag.FlagSet) error {
 			return cli.Usagef("--%s goes with --assert only", name)
 		}
 	}
-	if (flags.Changed("output") || q.json) && !q.who && !q.watch {
+	if (flags.Changed("output") || q.output.JSON()) && !q.who && !q.watch {
 		return cli.Usagef("-o and --json go with --who and --watch only")
 	}
 	return nil

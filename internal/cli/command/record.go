@@ -1,14 +1,12 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"github.com/go-coord/coord"
-	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
 )
 
@@ -22,28 +20,10 @@ type openHold struct {
 	mod    int64
 }
 
-// readOpen reads an open record. What cannot be read is some hold's all the same.
+// readOpen reads an open record, as whoever settles it does. What cannot be read is some hold's all the same.
 func readOpen(kv *mvccpb.KeyValue) *openHold {
-	o := &openHold{mod: kv.ModRevision}
-	var w struct {
-		Lease  string          `json:"lease"`
-		TTL    int64           `json:"ttl"`
-		Holder json.RawMessage `json:"holder"`
-		At     time.Time       `json:"at"`
-	}
-	if json.Unmarshal(kv.Value, &w) != nil || w.TTL <= 0 || w.TTL > int64(cli.MaxTTL/time.Second) {
-		return o
-	}
-	lease, err := hold.ParseLease(w.Lease)
-	if err != nil {
-		return o
-	}
-	o.lease, o.ttl, o.holder, o.at = lease, time.Duration(w.TTL)*time.Second, string(w.Holder), w.At
-	var text string
-	if json.Unmarshal(w.Holder, &text) == nil {
-		o.holder = text // a foreign client's, which is no JSON
-	}
-	return o
+	r := coord.DecodeRecord(kv, 0)
+	return &openHold{lease: int64(r.Lease), ttl: r.TTL, holder: r.Holder, at: r.At, mod: kv.ModRevision}
 }
 
 // of reports whether the record is about the hold of that candidate for that office, so that nobody settles.

@@ -63,8 +63,7 @@ func (p *pauses) rest(ctx context.Context, signals <-chan os.Signal, log *slog.L
 		case <-ctx.Done():
 			return signalled(syscall.SIGTERM)
 		case sig := <-signals:
-			switch sig {
-			case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
+			if supervise.AsksToEnd(sig) {
 				return signalled(sig.(syscall.Signal))
 			}
 		}

@@ -128,12 +128,11 @@ func notBegun(err error) supervise.Outcome {
 // command is looked for before anything else.
 func (c *call) find(ctx context.Context, f *electFlags, command string) (file string, err error) {
 	file, err = c.resolve(command)
-	outcome := hold.ResultNotStarted
 	if err == nil {
-		err, outcome = f.Discover(ctx, c.env), hold.ResultUnreachable
+		err = f.Discover(ctx, c.env)
 	}
 	if err != nil {
-		c.writeStatus(f, hold.Status{Outcome: outcome, Code: hold.ExitCode(err), Reason: err.Error()})
+		c.writeStatus(f, notBegun(err).Status)
 	}
 	return file, err
 }

@@ -13,10 +13,12 @@ import (
 
 // topics are what can be read about that is no command. The variables are those of the flags of commands.
 func topics(commands ...*cobra.Command) []*cobra.Command {
-	return []*cobra.Command{
-		{Use: "exit-codes", Short: "What the exit codes mean.", Long: exitCodesText},
-		{Use: "environment", Short: "What the environment says, and what a child sees in it.", Long: environmentText(commands)},
-	}
+	environment := &cobra.Command{Use: "environment", Short: "What the environment says, and what a child sees in it."}
+	environment.SetHelpFunc(func(cmd *cobra.Command, args []string) { // made when it is read: each run has topics
+		cmd.Long = environmentText(commands)
+		help(cmd, args)
+	})
+	return []*cobra.Command{{Use: "exit-codes", Short: "What the exit codes mean.", Long: exitCodesText}, environment}
 }
 
 const exitCodesText = `Of a command that runs CMD:

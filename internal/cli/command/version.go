@@ -11,20 +11,18 @@ import (
 
 // version is "conch version": what this program was built from.
 func (c *call) version() *cobra.Command {
-	var output string
-	var asJSON bool
+	var output cli.Output
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print what this program was built from.",
 		Example: "  conch version\n  conch version -o json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return printVersion(cmd.OutOrStdout(), asJSON || output == "json")
+			return printVersion(cmd.OutOrStdout(), output.JSON())
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().VarP(cli.Choice(&output, "table", "json"), "output", "o", "how to print")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "the same as -o json")
+	output.AddFlags(cmd.Flags(), "how to print")
 	completeWords(cmd)
 	return cmd
 }

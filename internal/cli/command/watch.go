@@ -16,6 +16,7 @@ import (
 	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/hold/supervise"
 )
 
 // watch prints each change of the office's leader until a signal comes, or nobody reads any more.
@@ -34,7 +35,7 @@ func (c *call) watch(ctx context.Context, f *electFlags, name string) (int, erro
 	for {
 		select {
 		case s := <-signals:
-			if !asksToEnd(s) {
+			if !supervise.AsksToEnd(s) {
 				continue
 			}
 			// A reader that has stopped reading holds the end up for a moment only.
@@ -53,18 +54,9 @@ func (c *call) watch(ctx context.Context, f *electFlags, name string) (int, erro
 	}
 }
 
-// asksToEnd reports whether a signal is there to end a command. The others are for a wrapper's child.
-func asksToEnd(s os.Signal) bool {
-	switch s {
-	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
-		return true
-	}
-	return false
-}
-
 // follow prints the present leader, once etcd has been reached, and then each change.
 func (c *call) follow(ctx context.Context, f *electFlags, client *clientv3.Client, name string) error {
-	p := &changePrinter{to: c.env.Stdout, name: name, json: f.output == "json", ended: func(ctx context.Context) (coord.Ended, bool) {
+	p := &changePrinter{to: c.env.Stdout, name: name, json: f.output.JSON(), ended: func(ctx context.Context) (coord.Ended, bool) {
 		open, last := hold.OfficeKeys(name)
 		end, found, err := coord.LastEnd(ctx, client, coord.SettleOptions{Open: open.String(), Last: last.String()})
 		return end, found && err == nil

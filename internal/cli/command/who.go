@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord"
@@ -73,7 +72,7 @@ func (c *call) tellWho(ctx context.Context, f *electFlags, name string) (int, er
 
 	// All at once: half a table is worse than none.
 	var out bytes.Buffer
-	if f.output == "json" {
+	if f.output.JSON() {
 		printJSON(&out, name, s)
 	} else {
 		printTable(&out, name, s)
@@ -129,20 +128,13 @@ func readOffice(ctx context.Context, client *clientv3.Client, name string) ([]co
 		if strings.Contains(string(kv.Key[len(hold.ElectRange(name)):]), "/") {
 			return nil, nil, fmt.Errorf("%w: %q", coord.ErrNestedKey, kv.Key)
 		}
-		queue = append(queue, candidate(kv))
+		queue = append(queue, coord.CandidateOf(kv))
 	}
 	var record *openHold
 	for _, kv := range got.Responses[1].GetResponseRange().Kvs {
 		record = readOpen(kv)
 	}
 	return queue, record, nil
-}
-
-func candidate(kv *mvccpb.KeyValue) coord.Candidate {
-	return coord.Candidate{
-		Key: string(kv.Key), Identity: string(kv.Value),
-		Token: uint64(kv.CreateRevision), Lease: clientv3.LeaseID(kv.Lease),
-	}
 }
 
 func seatOf(name string, position int, c coord.Candidate) seat {

@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"syscall"
 	"time"
 
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/etcd/embed"
 	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/hold/supervise"
 )
 
 // How long an endpoint may take to answer before it counts as dead, and a member to start.
@@ -112,7 +111,7 @@ func (d Dev) serve(ctx context.Context, env cli.Env, hints bool) int {
 	for {
 		select {
 		case s := <-signals:
-			if ends(s) {
+			if supervise.AsksToEnd(s) {
 				cancel()
 			}
 		case err := <-done:
@@ -134,12 +133,3 @@ Try in other shells:
 For conch and etcdctl:
   export CONCH_ENDPOINTS=%[1]s ETCDCTL_ENDPOINTS=%[1]s
 `
-
-// ends reports whether a signal asks to end. The others are for a wrapper's child.
-func ends(s os.Signal) bool {
-	switch s {
-	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
-		return true
-	}
-	return false
-}

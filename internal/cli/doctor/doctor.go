@@ -1,6 +1,6 @@
 // Package doctor looks at an etcd with the eyes of a hold: is it there, fast enough, healthy, and does it let us do what
 // a hold needs. It changes nothing: the two leases that it asks for carry no key and are revoked, and what it must be
-// allowed to write is asked for in transactions whose condition cannot be true.
+// allowed to write is asked for in a branch of a transaction that is never taken.
 package doctor
 
 import (

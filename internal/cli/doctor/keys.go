@@ -21,10 +21,7 @@ func (v *visit) permissions(ctx context.Context) {
 	for _, key := range []string{hold.ElectKey(probe, 1).String(), open.String(), last.String()} {
 		area := key[:strings.LastIndex(key, probe)]
 		try, cancel := v.bounded(ctx)
-		// etcd judges all of a transaction before any of it, and this condition is never true: nothing has a version
-		// below zero.
-		never := clientv3.Compare(clientv3.Version(key), "<", 0)
-		_, err := v.cli.Txn(try).If(never).Then(clientv3.OpPut(key, "")).Else(clientv3.OpGet(key)).Commit()
+		err := cli.Permitted(try, v.cli, cli.Need{Key: key}, cli.Need{Key: key, Writes: true})
 		cancel()
 		switch {
 		case err == nil:

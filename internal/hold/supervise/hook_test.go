@@ -217,13 +217,7 @@ func TestHooks(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			m := newMachine(tt.cfg, 0)
-			for _, h := range tt.story {
-				h.what.at = h.at * ms
-				if got := tell(m.step(h.what)); got != h.does {
-					t.Fatalf("at %d ms, event %d %+v:\n does %q\n want %q", h.at, h.what.kind, h.what.guard, got, h.does)
-				}
-			}
+			play(t, tt.cfg, tt.story)
 		})
 	}
 }

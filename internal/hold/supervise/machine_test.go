@@ -118,6 +118,18 @@ func tellOne(a action) string {
 
 var errEtcd = errors.New("etcd is away")
 
+// play tells a machine a story, and checks what it does about each event.
+func play(t *testing.T, cfg Config, story []happens) {
+	t.Helper()
+	m := newMachine(cfg, 0)
+	for _, h := range story {
+		h.what.at = h.at * ms
+		if got := tell(m.step(h.what)); got != h.does {
+			t.Fatalf("at %d ms, event %d %+v:\n does %q\n want %q", h.at, h.what.kind, h.what.guard, got, h.does)
+		}
+	}
+}
+
 func TestMachine(t *testing.T) {
 	t.Parallel()
 	// The beginning of most stories.
@@ -542,13 +554,7 @@ func TestMachine(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			m := newMachine(testConfig, 0)
-			for _, h := range tt.story {
-				h.what.at = h.at * ms
-				if got := tell(m.step(h.what)); got != h.does {
-					t.Fatalf("at %d ms, event %d %+v:\n does %q\n want %q", h.at, h.what.kind, h.what.guard, got, h.does)
-				}
-			}
+			play(t, testConfig, tt.story)
 		})
 	}
 }

@@ -9,6 +9,15 @@ import (
 // signalRoom is more than anybody sends while one event is handled.
 const signalRoom = 64
 
+// AsksToEnd reports whether a signal is there to end a program. What else Signals yields is for a child.
+func AsksToEnd(sig os.Signal) bool {
+	switch sig {
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
+		return true
+	}
+	return false
+}
+
 // Signals subscribes to the signals that Run understands, until stop is called.
 //
 // A SIGHUP that was ignored when this process started stays ignored (nohup). SIGPIPE is received and comes

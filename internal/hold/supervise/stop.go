@@ -36,14 +36,13 @@ func (m *machine) stop(killAt hold.Instant, reason string) {
 // onSignal: this process got a signal. Those that would end a program end the child, in full
 // order and with the hold kept; the child's own signals are passed on; the rest is not ours.
 func (m *machine) onSignal(sig syscall.Signal) {
-	switch sig {
-	case syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH:
+	switch {
+	case sig == syscall.SIGUSR1, sig == syscall.SIGUSR2, sig == syscall.SIGWINCH:
 		if m.part == theChild && (m.phase == starting || m.phase == running) {
 			m.send(guard.Request{Op: guard.OpSignal, Run: m.live, Signal: int(sig)})
 		}
 		return
-	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
-	default:
+	case !AsksToEnd(sig):
 		return
 	}
 	first := m.signal == 0
