@@ -35,6 +35,7 @@ type candidate struct {
 	identity string
 	settler  settler
 	waiting  func(Waiting)
+	began    time.Duration
 
 	n     int64 // which attempt of its session this is: names its record, with the lease
 	rev   int64 // create revision of the own key; 0: not known to exist
@@ -50,7 +51,7 @@ func (s *Session) candidate(e *Election, identity string) *candidate {
 	s.mu.Unlock()
 	return &candidate{
 		s: s, n: n, prefix: e.prefix, key: candidateKey(e.prefix, s.lease), identity: identity,
-		settler: settler{SettleOptions: e.opts.Settle}, waiting: e.opts.Waiting,
+		settler: settler{SettleOptions: e.opts.Settle}, waiting: e.opts.Waiting, began: s.clock(),
 	}
 }
 

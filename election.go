@@ -34,6 +34,8 @@ type ElectionOptions struct {
 	Grace, Margin time.Duration
 	// Clock is that of the election's own session. Default [Now].
 	Clock func() time.Duration
+	// Metrics is told of campaigns, and of what the election's own session goes through.
+	Metrics Metrics
 }
 
 // Candidate is a key in the queue of an election.
@@ -80,6 +82,7 @@ func NewElection(ctx context.Context, cli *clientv3.Client, o ElectionOptions) (
 	}
 	s, err := NewSession(ctx, cli, SessionOptions{
 		TTL: time.Duration(o.TTL) * time.Second, Grace: o.Grace, Margin: o.Margin, Logger: o.Logger, Clock: o.Clock,
+		Metrics: o.Metrics,
 	})
 	if err != nil {
 		return nil, err
@@ -215,7 +218,9 @@ func (e *Election) fail(c *candidate, err error) error {
 		e.office.exit()
 	}
 	e.stop(nil)
-	return fmt.Errorf("campaign for %q: %w", e.opts.Key, err)
+	err = fmt.Errorf("campaign for %q: %w", e.opts.Key, err)
+	e.opts.Metrics.campaign(e.opts.Key, e.s.clock()-c.began, err)
+	return err
 }
 
 // lead begins the term of a candidate that has won.
@@ -224,6 +229,7 @@ func (e *Election) lead(ctx context.Context, c *candidate) (*Term, error) {
 	if err != nil {
 		return nil, e.fail(c, err)
 	}
+	e.opts.Metrics.campaign(e.opts.Key, e.s.clock()-c.began, nil)
 	e.stop(t)
 	return t, nil
 }

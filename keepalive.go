@@ -22,12 +22,13 @@ import (
 // cannot be answered by such a leader; equal terms say that no new leader came between the two replies.
 // The reply's header is filled before the renewal takes place, so the read must start after that reply.
 
-// renewals renews every T/10, and again at once after a failure, until the session ends.
+// renewals renews every T/10 (a plain session: every refresh), and again at once after a failure, until the
+// session ends.
 func (s *Session) renewals() {
 	r := renewer{s: s}
 	defer r.abandon()
 	pause := backoff{low: s.bounds.TTL / 200, high: s.bounds.Renew}
-	due := time.NewTimer(s.bounds.Renew)
+	due := time.NewTimer(s.every())
 	defer due.Stop()
 	for {
 		select {
@@ -39,7 +40,9 @@ func (s *Session) renewals() {
 
 		// One attempt. A failure costs its bound and is followed by the next at once, elsewhere.
 		began := s.clock()
-		if err := r.attempt(); err != nil {
+		verified, err := r.attempt()
+		s.tell.renewal(s.clock()-began, verified, err)
+		if err != nil {
 			s.log.Debug("renewal failed", "lease", fmt.Sprintf("%x", int64(s.lease)), "err", err)
 			if !pause.pause(s.ctx) {
 				return
@@ -48,7 +51,7 @@ func (s *Session) renewals() {
 			continue
 		}
 		pause.reset()
-		due.Reset(max(0, s.bounds.Renew-(s.clock()-began)))
+		due.Reset(max(0, s.every()-(s.clock()-began)))
 	}
 }
 
@@ -61,14 +64,19 @@ type renewer struct {
 	fails  int
 }
 
-// attempt is one verified renewal, or a plain one while the session has no key.
-func (r *renewer) attempt() error {
+// attempt is one verified renewal, or a plain one while the session has no key. It reports whether it proved
+// the lease alive.
+func (r *renewer) attempt() (verified bool, err error) {
 	s := r.s
 	s.mu.Lock()
-	muted, claims, floor := s.muted, s.snapshot(), s.seen.revision
+	muted, floor := s.muted, s.seen.revision
+	var claims []*claim
+	if s.proves() {
+		claims = s.snapshot()
+	}
 	s.mu.Unlock()
 	if muted {
-		return nil
+		return false, nil
 	}
 
 	// Steps 1 and 2.
@@ -77,24 +85,23 @@ func (r *renewer) attempt() error {
 	if err != nil {
 		r.fails++
 		r.abandon()
-		return fmt.Errorf("renew: %w", err)
+		return false, fmt.Errorf("renew: %w", err)
 	}
 	if ack.TTL <= 0 {
 		s.lose(ErrLeaseGone)
-		return ErrLeaseGone
+		return false, ErrLeaseGone
 	}
 
 	// Steps 3 and 4.
-	verified := false
 	if len(claims) > 0 {
 		if verified, err = r.verify(ack, claims, floor); err != nil {
 			r.fails++
-			return fmt.Errorf("verify: %w", err)
+			return false, fmt.Errorf("verify: %w", err)
 		}
 	}
 	r.fails = 0
 	s.acknowledge(sent, verified)
-	return nil
+	return verified, nil
 }
 
 // bound is the time one request of an attempt may take: T/20, so that a silent member costs little of the

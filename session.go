@@ -27,6 +27,12 @@ type SessionOptions struct {
 	Logger *slog.Logger
 	// Clock is the clock of the deadlines. Default [Now]; tests put a fake one here.
 	Clock func() time.Duration
+	// Metrics is told of renewals and of the loss.
+	Metrics Metrics
+
+	// refresh, where it is not 0, makes a plain session: it renews this often and reads nothing, keys or no
+	// keys, until a term begins on it or somebody demands proofs.
+	refresh time.Duration
 }
 
 // Session is one etcd lease and the proof that it lives.
@@ -44,6 +50,9 @@ type Session struct {
 	bounds Bounds
 	clock  func() time.Duration
 	log    *slog.Logger
+	tell   Metrics
+
+	refresh time.Duration // 0, or how often a plain session renews
 
 	ctx     context.Context // ends with the session, by loss or Close; its cause says which
 	cancel  context.CancelCauseFunc
@@ -56,6 +65,7 @@ type Session struct {
 	proven   time.Duration // (S1)
 	plain    time.Duration // send time of the last acknowledged renewal, verified or not
 	holds    int           // terms that run: while there is one, only proven counts
+	demands  int           // who else wants proofs of a plain session
 	attempts int64         // candidates so far
 	closed   bool          // no goroutine may be added any more
 	muted    bool          // renew no more: let the TTL bound what could not be resigned
@@ -94,7 +104,7 @@ func NewSession(ctx context.Context, cli *clientv3.Client, o SessionOptions) (*S
 	}
 
 	s := &Session{
-		cli: cli, lease: granted.ID, clock: clock, log: orDiscard(o.Logger),
+		cli: cli, lease: granted.ID, clock: clock, log: orDiscard(o.Logger), tell: o.Metrics, refresh: o.refresh,
 		kick: make(chan struct{}, 1), renewed: make(chan struct{}, 1), rearm: make(chan struct{}, 1),
 		bounds: bounds(time.Duration(granted.TTL)*time.Second, asked.Margin, cmp.Or(o.Grace, DefaultGrace)),
 		proven: sent, claims: map[*claim]struct{}{}, offices: map[string]*office{},
@@ -191,8 +201,35 @@ func (s *Session) base() time.Duration {
 // lose ends the session for good (S2). The first cause stays.
 func (s *Session) lose(why error) { s.cancel(fmt.Errorf("%w: %w", ErrSessionLost, why)) }
 
+// proves reports whether renewals are to be verified: not on a plain session that nothing depends on (s.mu held).
+func (s *Session) proves() bool { return s.refresh == 0 || s.holds > 0 || s.demands > 0 }
+
+// every is the time from one renewal to the next.
+func (s *Session) every() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.proves() {
+		return s.bounds.Renew
+	}
+	return s.refresh
+}
+
+// demand makes a plain session verify its renewals, at the pace of one that holds, from now on. It moves
+// nothing that the loss counts from.
+func (s *Session) demand() {
+	s.mu.Lock()
+	s.demands++
+	s.mu.Unlock()
+	s.renewNow()
+}
+
 // watchdog ends the session when its time is over, whatever any request is doing (S3).
 func (s *Session) watchdog() {
+	defer func() {
+		if cause := context.Cause(s.ctx); errors.Is(cause, ErrSessionLost) {
+			s.tell.lost(cause)
+		}
+	}()
 	for {
 		s.mu.Lock()
 		over := s.check() != nil
