@@ -123,7 +123,7 @@ func (c *claim) reads() []clientv3.Op {
 	c.mu.Unlock()
 	ops := []clientv3.Op{clientv3.OpGet(c.key)}
 	if c.asked != nil {
-		ops = append(ops, clientv3.OpGet(c.asked.key))
+		ops = append(ops, clientv3.OpGet(c.asked.key, clientv3.WithKeysOnly()))
 	}
 	c.read = len(ops)
 	return ops

@@ -1,7 +1,7 @@
 package coord
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,12 +21,16 @@ import (
 // acknowledges renewals in its old term that the new leader never hears of. The read needs a quorum, so it
 // cannot be answered by such a leader; equal terms say that no new leader came between the two replies.
 // The reply's header is filled before the renewal takes place, so the read must start after that reply.
+//
+// Streams and reads are shared by the sessions of a client (hub.go): step 1 is before the renewal waits for
+// its turn on the stream, and step 3 after its own reply, so neither changes what is proven.
 
 // renewals renews every T/10 (a plain session: every refresh), and again at once after a failure, until the
 // session ends.
 func (s *Session) renewals() {
 	r := renewer{s: s}
-	defer r.abandon()
+	defer s.hub.leave()
+	defer r.leave()
 	pause := backoff{low: s.bounds.TTL / 200, high: s.bounds.Renew}
 	due := time.NewTimer(s.every())
 	defer due.Stop()
@@ -44,7 +48,8 @@ func (s *Session) renewals() {
 		s.tell.renewal(s.clock()-began, verified, err)
 		if err != nil {
 			s.log.Debug("renewal failed", "lease", fmt.Sprintf("%x", int64(s.lease)), "err", err)
-			if !pause.pause(s.ctx) {
+			// Whom another lease's trouble has moved did not fail itself, and waits for nothing.
+			if !errors.Is(err, errMoved) && !pause.pause(s.ctx) {
 				return
 			}
 			due.Reset(0)
@@ -55,13 +60,12 @@ func (s *Session) renewals() {
 	}
 }
 
-// renewer holds the stream that renewals go over. One stream is kept for as long as it answers: opening
-// one costs an authentication where etcd has users.
+// renewer is the way of one session's renewals: which stream they go over, and how patient they are.
 type renewer struct {
-	s      *Session
-	stream pb.Lease_LeaseKeepAliveClient
-	cancel context.CancelFunc
-	fails  int
+	s     *Session
+	st    *stream // nil: no place yet
+	alone bool    // after a late reply: the next renewal goes over a stream of its own
+	fails int     // in a row
 }
 
 // attempt is one verified renewal, or a plain one while the session has no key. It reports whether it proved
@@ -69,9 +73,9 @@ type renewer struct {
 func (r *renewer) attempt() (verified bool, err error) {
 	s := r.s
 	s.mu.Lock()
-	muted, floor := s.muted, s.seen.revision
+	muted, floor, proves := s.muted, s.seen.revision, s.proves()
 	var claims []*claim
-	if s.proves() {
+	if proves {
 		claims = s.snapshot()
 	}
 	s.mu.Unlock()
@@ -81,10 +85,8 @@ func (r *renewer) attempt() (verified bool, err error) {
 
 	// Steps 1 and 2.
 	sent := s.clock()
-	ack, err := r.renew()
+	ack, err := r.renew(proves)
 	if err != nil {
-		r.fails++
-		r.abandon()
 		return false, fmt.Errorf("renew: %w", err)
 	}
 	if ack.TTL <= 0 {
@@ -112,67 +114,53 @@ func (r *renewer) bound() time.Duration {
 	return min(t/20<<min(r.fails/2, 4), t/5)
 }
 
-// renew sends one renewal over the stream and waits for its reply.
-func (r *renewer) renew() (*pb.LeaseKeepAliveResponse, error) {
-	// A stream has no deadline for one reply: the timer cancels the whole stream instead.
-	if r.stream == nil {
-		ctx, cancel := context.WithCancel(r.s.ctx)
-		r.cancel = cancel
-		late := time.AfterFunc(r.bound(), cancel)
-		stream, err := pb.NewLeaseClient(r.s.cli.ActiveConnection()).LeaseKeepAlive(ctx)
-		late.Stop()
-		if err != nil {
-			return nil, err
-		}
-		r.stream = stream
+// renew renews over the shared stream, or, after a reply that was late, over one of its own: there it holds
+// nobody up until it is answered again.
+func (r *renewer) renew(proves bool) (*pb.LeaseKeepAliveResponse, error) {
+	if r.st != nil && (r.st.proves != proves || r.st.alone != r.alone) {
+		r.leave()
 	}
-	late := time.AfterFunc(r.bound(), r.cancel)
-	defer late.Stop()
-	if err := r.stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(r.s.lease)}); err != nil {
-		return nil, fmt.Errorf("send: %w", err)
+	if r.st == nil {
+		r.st = r.s.hub.seat(proves, r.alone)
 	}
-	ack, err := r.stream.Recv()
-	if err != nil {
-		return nil, err
+	ack, err := r.st.renew(r.s.ctx, int64(r.s.lease), r.bound())
+	switch {
+	case errors.Is(err, errMoved):
+	case err != nil:
+		r.fails++
+		r.alone = errors.Is(err, errLate)
+	default:
+		r.alone = false
 	}
-	if ack.ID != int64(r.s.lease) {
-		return nil, fmt.Errorf("reply for lease %x", ack.ID)
-	}
-	return ack, nil
+	return ack, err
 }
 
-// abandon gives the stream up; the next attempt opens another, on another member where there is one.
-func (r *renewer) abandon() {
-	if r.cancel != nil {
-		r.cancel()
+// leave gives up the place on the stream.
+func (r *renewer) leave() {
+	if r.st != nil {
+		r.s.hub.unseat(r.st)
+		r.st = nil
 	}
-	r.stream, r.cancel = nil, nil
 }
-
-// maxOps is how many operations of a Txn are used; etcd's default limit is 128.
-const maxOps = 120
 
 // verify reads the keys of all claims, and what queued ones wait for, after the reply ack. It tells each
 // claim what it saw and reports whether a key proves the lease alive.
 func (r *renewer) verify(ack *pb.LeaseKeepAliveResponse, claims []*claim, floor int64) (bool, error) {
 	proof := false
 	for len(claims) > 0 {
-		// As many claims as fit into one Txn; each has one Get at least, so that a quorum is asked: a Txn
-		// of compares alone is answered without one.
+		// As many claims as fit into one Txn.
 		var ops []clientv3.Op
 		n := 0
 		for n < len(claims) && len(ops)+2 <= maxOps {
 			ops = append(ops, claims[n].reads()...)
 			n++
 		}
-		ctx, cancel := context.WithTimeout(r.s.ctx, r.bound())
-		got, err := r.s.cli.Txn(ctx).Then(ops...).Commit()
-		cancel()
-		if err != nil {
-			return false, err
+		got := r.s.hub.reads.read(r.s.ctx, ops, r.bound())
+		if got.err != nil {
+			return false, got.err
 		}
-		if got.Header.RaftTerm != ack.Header.GetRaftTerm() {
-			return false, fmt.Errorf("renewed in raft term %d, read in %d", ack.Header.GetRaftTerm(), got.Header.RaftTerm)
+		if term := ack.Header.GetRaftTerm(); got.header.GetRaftTerm() != term {
+			return false, fmt.Errorf("renewed in raft term %d, read in %d", term, got.header.GetRaftTerm())
 		}
 		seen, err := r.s.observe(claims[:n], got, floor)
 		if err != nil {
@@ -186,20 +174,19 @@ func (r *renewer) verify(ack *pb.LeaseKeepAliveResponse, claims []*claim, floor 
 
 // observe hands the replies of one batched read to the claims that asked, and reports whether any own
 // key was there as it should be.
-func (s *Session) observe(claims []*claim, got *clientv3.TxnResponse, floor int64) (bool, error) {
+func (s *Session) observe(claims []*claim, got readReply, floor int64) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.note(got.Header, floor); err != nil {
+	if err := s.note(got.header, floor); err != nil {
 		return false, err
 	}
 	proof := false
-	i := 0
+	parts := got.parts
 	for _, c := range claims {
-		n := c.read
-		replies := got.Responses[i : i+n]
-		i += n
+		mine := parts[:c.read]
+		parts = parts[c.read:]
 		// A claim dropped meanwhile has nothing to lose: its key may be gone because it was released.
-		if _, on := s.claims[c]; on && c.look(replies) {
+		if _, on := s.claims[c]; on && c.look(mine) {
 			proof = true
 		}
 	}

@@ -51,6 +51,7 @@ type Session struct {
 	clock  func() time.Duration
 	log    *slog.Logger
 	tell   Metrics
+	hub    *hub
 
 	refresh time.Duration // 0, or how often a plain session renews
 
@@ -111,6 +112,7 @@ func NewSession(ctx context.Context, cli *clientv3.Client, o SessionOptions) (*S
 	}
 	s.seen.note(granted.ResponseHeader)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.hub = joinHub(cli)
 	s.wg.Go(s.watchdog)
 	s.wg.Go(s.renewals)
 	return s, nil

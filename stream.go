@@ -1,0 +1,205 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+)
+
+// streamLeases is how many leases share a stream at most: the server renews those of one stream one after the
+// other, and what ends a stream ends it for all of them.
+const streamLeases = 256
+
+// stream is where the renewals of some leases go. It has one connection at a time, opened by the first
+// renewal asked for and given up when a reply is late; the next one goes to another member where there is one.
+type stream struct {
+	h      *hub
+	proves bool
+	alone  bool
+	leases int // guarded by hub.mu
+
+	mu   sync.Mutex
+	conn *conn // nil: none is open
+}
+
+// conn is one gRPC stream of renewals, and those asked for over it that were not answered yet, in order: the
+// server answers in the order of asking. Two goroutines serve it, one that opens and sends, one that receives.
+type conn struct {
+	st     *stream
+	ctx    context.Context
+	cancel context.CancelFunc
+	more   chan struct{} // asks has something to send
+
+	// Guarded by st.mu.
+	asks []*ask
+	sent int         // so many of asks were sent
+	late *time.Timer // runs for the first of asks
+	over bool
+}
+
+// ask is one renewal asked for.
+type ask struct {
+	lease int64
+	bound time.Duration // how long a reply may take from when it is the first that is waited for
+	done  chan reply    // holds one
+}
+
+// reply is what became of an ask.
+type reply struct {
+	ack *pb.LeaseKeepAliveResponse
+	err error
+}
+
+var (
+	// errLate is what the ask gets whose reply did not come in time.
+	errLate = errors.New("no reply in time")
+	// errMoved is what the asks behind it get: the stream was given up, which says nothing of their leases.
+	errMoved = errors.New("the stream was given up for another lease's sake")
+	// errLeft is what asks get of a stream that nobody is on any more.
+	errLeft = errors.New("nobody is on the stream")
+)
+
+// renew asks for one renewal and waits for what becomes of it, or for the end of ctx.
+func (st *stream) renew(ctx context.Context, lease int64, bound time.Duration) (*pb.LeaseKeepAliveResponse, error) {
+	a := &ask{lease: lease, bound: bound, done: make(chan reply, 1)}
+	st.add(a)
+	select {
+	case got := <-a.done:
+		return got.ack, got.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// add puts a renewal behind those that wait, on the open connection or on a new one.
+func (st *stream) add(a *ask) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.conn == nil {
+		c := &conn{st: st, more: make(chan struct{}, 1)}
+		c.ctx, c.cancel = context.WithCancel(context.Background())
+		st.conn = c
+		st.h.wg.Go(c.run)
+	}
+	c := st.conn
+	c.asks = append(c.asks, a)
+	if len(c.asks) == 1 {
+		c.arm()
+	}
+	select {
+	case c.more <- struct{}{}:
+	default:
+	}
+}
+
+// close gives the connection up, if there is one.
+func (st *stream) close() {
+	st.mu.Lock()
+	c := st.conn
+	st.mu.Unlock()
+	if c != nil {
+		c.fail(errLeft, errLeft)
+	}
+}
+
+// arm lets the time of the first ask run from now (st.mu held). A connection that opens late is late too.
+func (c *conn) arm() {
+	if c.late != nil {
+		c.late.Stop()
+		c.late = nil
+	}
+	if len(c.asks) == 0 {
+		return
+	}
+	first := c.asks[0]
+	c.late = time.AfterFunc(first.bound, func() {
+		c.st.mu.Lock()
+		still := len(c.asks) > 0 && c.asks[0] == first
+		c.st.mu.Unlock()
+		if still {
+			c.fail(errLate, errMoved)
+		}
+	})
+}
+
+// run opens the gRPC stream and sends what is asked for, until the connection is over.
+func (c *conn) run() {
+	grpc, err := pb.NewLeaseClient(c.st.h.cli.ActiveConnection()).LeaseKeepAlive(c.ctx)
+	if err != nil {
+		c.fail(err, err)
+		return
+	}
+	c.st.h.wg.Go(func() { c.receive(grpc) })
+	for {
+		select {
+		case <-c.more:
+		case <-c.ctx.Done():
+			return
+		}
+		for _, a := range c.unsent() {
+			_ = grpc.Send(&pb.LeaseKeepAliveRequest{ID: a.lease}) // where it fails, Recv says why
+		}
+	}
+}
+
+// unsent takes what is to be sent.
+func (c *conn) unsent() []*ask {
+	c.st.mu.Lock()
+	defer c.st.mu.Unlock()
+	out := append([]*ask(nil), c.asks[c.sent:]...)
+	c.sent = len(c.asks)
+	return out
+}
+
+// receive hands each reply to the first that waits, until the stream ends.
+func (c *conn) receive(grpc pb.Lease_LeaseKeepAliveClient) {
+	for {
+		ack, err := grpc.Recv()
+		if err == nil {
+			err = c.answer(ack)
+		}
+		if err != nil {
+			c.fail(err, err)
+			return
+		}
+	}
+}
+
+// answer takes the first ask off and gives it its reply.
+func (c *conn) answer(ack *pb.LeaseKeepAliveResponse) error {
+	c.st.mu.Lock()
+	defer c.st.mu.Unlock()
+	if len(c.asks) == 0 || c.asks[0].lease != ack.ID {
+		return fmt.Errorf("reply for lease %x, which was not next", ack.ID)
+	}
+	c.asks[0].done <- reply{ack: ack}
+	c.asks, c.sent = c.asks[1:], c.sent-1
+	c.arm()
+	return nil
+}
+
+// fail gives the connection up: first is what the ask that is waited for gets, rest what those behind it get.
+// Only the first call counts.
+func (c *conn) fail(first, rest error) {
+	c.st.mu.Lock()
+	defer c.st.mu.Unlock()
+	if c.over {
+		return
+	}
+	c.over = true
+	c.cancel()
+	for i, a := range c.asks {
+		if i == 0 {
+			a.done <- reply{err: first}
+		} else {
+			a.done <- reply{err: rest}
+		}
+	}
+	c.asks, c.sent = nil, 0
+	c.arm()
+	c.st.conn = nil
+}
