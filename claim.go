@@ -26,7 +26,8 @@ type claim struct {
 
 	ctx    context.Context // ends when the claim is lost or dropped, and with the session
 	cancel context.CancelCauseFunc
-	done   chan struct{} // the watch has ended
+	done   chan struct{} // the watch has ended, or never will begin
+	begin  *time.Timer   // of the watch; nil on a session that was closed before
 
 	mu   sync.Mutex
 	wait *peek // what the candidate waits for; nil while it waits for nothing
@@ -61,14 +62,22 @@ func (s *Session) hold(key string, rev, at int64) *claim {
 		return c
 	}
 	s.claims[c] = struct{}{}
-	s.wg.Go(func() {
-		defer close(c.done)
-		var why error // the last reason: the watch only says "not mine any more"
-		if awaitEnd(c.ctx, s, key, at+1, func(kv *mvccpb.KeyValue) bool { why = c.mine(kv); return why == nil }) {
-			c.lose(why)
-		}
+	c.begin = time.AfterFunc(watchAfter, func() {
+		s.spawn(func() { close(c.done) }, func() { c.watch(at + 1) })
 	})
 	return c
+}
+
+// watchAfter is when the watch of an own key begins. It begins with the revision at which the key was seen, so
+// that nothing is missed; a term that is over sooner is spared the watch, which costs as much as the term.
+const watchAfter = 50 * time.Millisecond
+
+// watch loses the claim when its key is seen to be gone or another's, in a revision from from on.
+func (c *claim) watch(from int64) {
+	var why error // the last reason: the watch only says "not mine any more"
+	if awaitEnd(c.ctx, c.s, c.key, from, func(kv *mvccpb.KeyValue) bool { why = c.mine(kv); return why == nil }) {
+		c.lose(why)
+	}
 }
 
 // mine says why kv is not this claim's key.
@@ -91,6 +100,9 @@ func (c *claim) drop(why error) {
 	delete(c.s.claims, c)
 	c.s.mu.Unlock()
 	c.cancel(why)
+	if c.begin != nil && c.begin.Stop() {
+		close(c.done)
+	}
 	<-c.done
 }
 

@@ -173,6 +173,21 @@ func TestACandidateWhoseLeaseOrKeyGoesNeverLeads(t *testing.T) {
 	}
 }
 
+// Red when the watch, which begins a moment later, begins with what is then the present.
+func TestAKeyThatGoesBeforeItsWatchBeginsIsMissedAllTheSame(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		e := w.contender(settled)
+		term, err := e.CampaignTerm(w.Context(), "a")
+		w.must(err)
+		at := w.now()
+		w.m.Delete("/e/x/" + leaseHex(e.Session()))
+		<-term.Lost()
+		if took := w.now() - at; took != watchAfter || !errors.Is(term.Check(), ErrKeyGone) {
+			w.Errorf("heard of it after %v: %v", took, term.Check())
+		}
+	})
+}
+
 func TestALeaderWhoseKeyIsTouchedHearsOfItAtOnce(t *testing.T) {
 	for name, row := range map[string]struct {
 		act  func(w *world, s *Session)
@@ -290,7 +305,7 @@ func TestResign(t *testing.T) {
 			e := w.contender(settled)
 			w.must(e.Campaign(w.Context(), "a"))
 			w.m.Delete("/e/x/" + leaseHex(e.Session()))
-			synctest.Wait()
+			<-e.Term().Lost()
 			if _, err := e.TryCampaign(w.Context(), "a"); !errors.Is(err, ErrTermLost) {
 				w.Error(err)
 			}

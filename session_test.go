@@ -501,7 +501,7 @@ func TestATermThatDidNotBeginIsNotCounted(t *testing.T) {
 		call := w.campaign(w.Context(), w.election(s, o), "b")
 		w.m.Inject(coordtest.Rule{Method: coordtest.Txn, Skip: 1, Action: coordtest.After(func() {
 			w.m.Delete("/e/x/" + leaseHex(s))
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(2 * watchAfter)
 		})})
 		w.must(a.Resign(w.Context()))
 		if err := call.wait().err; !errors.Is(err, ErrKeyGone) {

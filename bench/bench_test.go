@@ -62,16 +62,18 @@ func TestReport(t *testing.T) {
 	slow := compare("slow", [2][]time.Duration{{3 * time.Millisecond}, {2 * time.Millisecond}}, 1)
 	big := result{Name: "big", Unit: "MB", Ours: ptr(18.0), Limit: ptr(17.0)}
 	small := result{Name: "small", Unit: "count", Ours: ptr(0.0), Limit: ptr(0.0)}
-	if missed([]result{fast, small}) || !missed([]result{fast, slow}) || !missed([]result{big}) {
+	often := result{Name: "often", Unit: "/s", Peer: "the other", Ours: ptr(300.0), Peers: ptr(200.0), Ratio: ptr(1.5), MinRatio: ptr(1.25)}
+	seldom := result{Name: "seldom", Unit: "/s", Peer: "the other", Ours: ptr(100.0), Peers: ptr(200.0), Ratio: ptr(0.5), MinRatio: ptr(1.25)}
+	if missed([]result{fast, small, often}) || !missed([]result{fast, slow}) || !missed([]result{big}) || !missed([]result{seldom}) {
 		t.Error("a target that is met counts as missed, or the other way round")
 	}
 
 	var out bytes.Buffer
-	if err := report(&out, "m", []result{fast, slow, big, small}, false); err != nil {
+	if err := report(&out, "m", []result{fast, slow, big, small, seldom, often}, false); err != nil {
 		t.Fatal(err)
 	}
 	for i, line := range strings.Split(strings.TrimSpace(out.String()), "\n")[3:] {
-		if got, want := strings.Contains(line, "MISSED"), i == 1 || i == 2; got != want {
+		if got, want := strings.Contains(line, "MISSED"), i == 1 || i == 2 || i == 4; got != want {
 			t.Errorf("%q: missed %v", line, got)
 		}
 	}
@@ -79,7 +81,7 @@ func TestReport(t *testing.T) {
 	if err := report(&out, "m", []result{slow}, true); err != nil {
 		t.Fatal(err)
 	}
-	want := `{"name":"slow","unit":"ms","conch":3,"etcdctl_lock":2,"ratio":1.5,"max_ratio":1,"samples":1,"met":false}` + "\n"
+	want := `{"name":"slow","unit":"ms","ours":3,"peers":2,"ratio":1.5,"max_ratio":1,"samples":1,"met":false}` + "\n"
 	if out.String() != want {
 		t.Errorf("got %s want %s", &out, want)
 	}

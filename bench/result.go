@@ -15,10 +15,12 @@ import (
 type result struct {
 	Name     string   `json:"name"`
 	Unit     string   `json:"unit"`
-	Ours     *float64 `json:"conch,omitempty"`
-	Peers    *float64 `json:"etcdctl_lock,omitempty"`
+	Ours     *float64 `json:"ours,omitempty"`
+	Peer     string   `json:"peer,omitempty"` // etcdctl lock where it is empty
+	Peers    *float64 `json:"peers,omitempty"`
 	Ratio    *float64 `json:"ratio,omitempty"`
 	MaxRatio *float64 `json:"max_ratio,omitempty"` // target for Ratio
+	MinRatio *float64 `json:"min_ratio,omitempty"` // target for Ratio
 	Limit    *float64 `json:"limit,omitempty"`     // target for Ours
 	Samples  int      `json:"samples,omitempty"`   // of ours
 }
@@ -28,6 +30,7 @@ func ptr[T any](v T) *T { return &v }
 // met reports whether every target is met.
 func (r result) met() bool {
 	return (r.MaxRatio == nil || r.Ratio != nil && *r.Ratio <= *r.MaxRatio) &&
+		(r.MinRatio == nil || r.Ratio != nil && *r.Ratio >= *r.MinRatio) &&
 		(r.Limit == nil || r.Ours != nil && *r.Ours <= *r.Limit)
 }
 
@@ -80,19 +83,25 @@ func report(w io.Writer, machine string, results []result, asJSON bool) error {
 	}
 	fmt.Fprintf(w, "machine: %s\n\n", machine)
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "what\tconch\tetcdctl lock\tratio\ttarget\t")
+	fmt.Fprintln(table, "what\tours\tpeer\tratio\ttarget\t")
 	for _, r := range results {
 		target, verdict := "", ""
 		switch {
 		case r.MaxRatio != nil:
 			target = fmt.Sprintf("ratio <= %.2f", *r.MaxRatio)
+		case r.MinRatio != nil:
+			target = fmt.Sprintf("ratio >= %.2f", *r.MinRatio)
 		case r.Limit != nil:
 			target = "<= " + number(r.Limit, r.Unit)
 		}
 		if !r.met() {
 			verdict = "MISSED"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, number(r.Ours, r.Unit), number(r.Peers, r.Unit), number(r.Ratio, ""), target, verdict)
+		name := r.Name
+		if r.Peer != "" {
+			name += ", against " + r.Peer
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", name, number(r.Ours, r.Unit), number(r.Peers, r.Unit), number(r.Ratio, ""), target, verdict)
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("print results: %w", err)
@@ -104,7 +113,7 @@ func number(v *float64, unit string) string {
 	switch {
 	case v == nil:
 		return "-"
-	case unit == "count":
+	case unit == "count" || unit == "/s":
 		return fmt.Sprintf("%.0f", *v)
 	case unit == "":
 		return fmt.Sprintf("%.2f", *v)
