@@ -40,7 +40,7 @@ func renews(lease clientv3.LeaseID) func(*coordtest.Call) bool {
 func TestSessionsOfAClientShareStreams(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		cli := w.m.Client(w)
-		plain := w.fleet(cli, 2*streamLeases+1, false, SessionOptions{Grace: 1, refresh: 3 * time.Second})
+		plain := w.fleet(cli, 2*streamLeases+1, false, SessionOptions{Refresh: 3 * time.Second})
 		held := w.fleet(cli, 3, true, SessionOptions{})
 		time.Sleep(time.Minute)
 		h := held[0].hub

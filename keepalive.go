@@ -29,10 +29,9 @@ import (
 // session ends.
 func (s *Session) renewals() {
 	r := renewer{s: s}
-	defer s.hub.leave()
 	defer r.leave()
 	pause := backoff{low: s.bounds.TTL / 200, high: s.bounds.Renew}
-	due := time.NewTimer(s.every())
+	due := time.NewTimer(s.pause(s.clock(), s.clock()))
 	defer due.Stop()
 	for {
 		select {
@@ -44,8 +43,9 @@ func (s *Session) renewals() {
 
 		// One attempt. A failure costs its bound and is followed by the next at once, elsewhere.
 		began := s.clock()
-		verified, err := r.attempt()
-		s.tell.renewal(s.clock()-began, verified, err)
+		verified, err := r.attempt(began)
+		now := s.clock()
+		s.tell.renewal(now-began, verified, err)
 		if err != nil {
 			s.log.Debug("renewal failed", "lease", fmt.Sprintf("%x", int64(s.lease)), "err", err)
 			// Whom another lease's trouble has moved did not fail itself, and waits for nothing.
@@ -56,7 +56,7 @@ func (s *Session) renewals() {
 			continue
 		}
 		pause.reset()
-		due.Reset(max(0, s.every()-(s.clock()-began)))
+		due.Reset(s.pause(began, now))
 	}
 }
 
@@ -68,9 +68,9 @@ type renewer struct {
 	fails int     // in a row
 }
 
-// attempt is one verified renewal, or a plain one while the session has no key. It reports whether it proved
-// the lease alive.
-func (r *renewer) attempt() (verified bool, err error) {
+// attempt is one verified renewal, or a plain one while the session has no key. Step 1 is the caller's: sent
+// is the clock before it. It reports whether it proved the lease alive.
+func (r *renewer) attempt(sent time.Duration) (verified bool, err error) {
 	s := r.s
 	s.mu.Lock()
 	muted, floor, proves := s.muted, s.seen.revision, s.proves()
@@ -83,8 +83,7 @@ func (r *renewer) attempt() (verified bool, err error) {
 		return false, nil
 	}
 
-	// Steps 1 and 2.
-	sent := s.clock()
+	// Step 2.
 	ack, err := r.renew(proves)
 	if err != nil {
 		return false, fmt.Errorf("renew: %w", err)

@@ -69,31 +69,3 @@ func TestMetricsAreToldWhatHappens(t *testing.T) {
 		}
 	})
 }
-
-// A plain session renews at its own pace and reads nothing, though it has a key; from the first demand on, and
-// while a term runs, it proves at the pace of a hold.
-func TestAPlainSessionProvesOnlyOnDemand(t *testing.T) {
-	inBubble(t, coordtest.Options{}, func(w *world) {
-		var g gauge
-		s := w.session(SessionOptions{Grace: 1, Metrics: g.metrics(), refresh: 3 * time.Second})
-		rev, err := w.m.Put("/h/a", "v", s.Lease())
-		w.must(err)
-		s.hold("/h/a", rev, rev)
-		time.Sleep(time.Minute + time.Millisecond)
-		g.mu.Lock()
-		if g.plain != 20 || g.proofs != 0 {
-			w.Errorf("in a minute: %d plain, %d proofs", g.plain, g.proofs)
-		}
-		g.plain = 0
-		g.mu.Unlock()
-
-		s.demand()
-		time.Sleep(time.Minute)
-		g.mu.Lock()
-		if g.plain != 0 || g.proofs != 60 && g.proofs != 61 {
-			w.Errorf("in a minute on demand: %d plain, %d proofs", g.plain, g.proofs)
-		}
-		g.mu.Unlock()
-		w.must(s.Check())
-	})
-}

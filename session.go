@@ -30,9 +30,11 @@ type SessionOptions struct {
 	// Metrics is told of renewals and of the loss.
 	Metrics Metrics
 
-	// refresh, where it is not 0, makes a plain session: it renews this often and reads nothing, keys or no
-	// keys, until a term begins on it or somebody demands proofs.
-	refresh time.Duration
+	// Refresh, where it is not 0, makes a plain session, for what must be seen to be alive and excludes nobody:
+	// it renews this often, and reads nothing until a term begins on it. It counts as lost only when the TTL,
+	// less the margin and what clock rates may differ by, has passed since the last acknowledged renewal;
+	// Grace is not used up to then. At most a third of the TTL.
+	Refresh time.Duration
 }
 
 // Session is one etcd lease and the proof that it lives.
@@ -59,7 +61,6 @@ type Session struct {
 	cancel  context.CancelCauseFunc
 	kick    chan struct{} // renew now
 	renewed chan struct{} // proven rose
-	rearm   chan struct{} // what the loss counts from went back: the watchdog looks again
 	wg      sync.WaitGroup
 
 	mu       sync.Mutex
@@ -74,6 +75,7 @@ type Session struct {
 	offices  map[string]*office
 	seen     store
 
+	watchdog  *time.Timer
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -92,6 +94,9 @@ func NewSession(ctx context.Context, cli *clientv3.Client, o SessionOptions) (*S
 		clock = Now
 	}
 	asked, err := NewBounds(o.TTL, o.Margin, o.Grace)
+	if err == nil && (o.Refresh < 0 || o.Refresh > asked.TTL/3) {
+		err = fmt.Errorf("%w: refresh %v: want at most a third of the ttl %v", ErrInvalidOption, o.Refresh, asked.TTL)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)
 	}
@@ -105,17 +110,33 @@ func NewSession(ctx context.Context, cli *clientv3.Client, o SessionOptions) (*S
 	}
 
 	s := &Session{
-		cli: cli, lease: granted.ID, clock: clock, log: orDiscard(o.Logger), tell: o.Metrics, refresh: o.refresh,
-		kick: make(chan struct{}, 1), renewed: make(chan struct{}, 1), rearm: make(chan struct{}, 1),
+		cli: cli, lease: granted.ID, clock: clock, log: orDiscard(o.Logger), tell: o.Metrics, refresh: o.Refresh,
+		kick: make(chan struct{}, 1), renewed: make(chan struct{}, 1),
 		bounds: bounds(time.Duration(granted.TTL)*time.Second, asked.Margin, cmp.Or(o.Grace, DefaultGrace)),
 		proven: sent, claims: map[*claim]struct{}{}, offices: map[string]*office{},
 	}
 	s.seen.note(granted.ResponseHeader)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.hub = joinHub(cli)
-	s.wg.Go(s.watchdog)
-	s.wg.Go(s.renewals)
+	s.mu.Lock()
+	s.watchdog = time.AfterFunc(s.left(), s.judge)
+	s.mu.Unlock()
+	s.wg.Go(s.run)
 	return s, nil
+}
+
+// run is the session's one goroutine of its own: it renews until the session ends, and then leaves.
+func (s *Session) run() {
+	stop := context.AfterFunc(s.cli.Ctx(), func() { s.lose(ErrClientClosed) })
+	s.renewals()
+	stop()
+	s.mu.Lock()
+	s.watchdog.Stop() // it is not set again: the session is over
+	s.mu.Unlock()
+	s.hub.leave()
+	if cause := context.Cause(s.ctx); errors.Is(cause, ErrSessionLost) {
+		s.tell.lost(cause)
+	}
 }
 
 // grant asks for a lease until ctx ends. A member that accepts and never answers costs one try of a second,
@@ -185,7 +206,7 @@ func (s *Session) Check() error {
 
 // check is Check with s.mu held: it is what every decision to go on starts with.
 func (s *Session) check() error {
-	if s.ctx.Err() == nil && s.clock() >= s.base()+s.bounds.Term {
+	if s.ctx.Err() == nil && s.left() <= 0 {
 		s.lose(ErrUnproven)
 	}
 	return context.Cause(s.ctx)
@@ -206,14 +227,17 @@ func (s *Session) lose(why error) { s.cancel(fmt.Errorf("%w: %w", ErrSessionLost
 // proves reports whether renewals are to be verified: not on a plain session that nothing depends on (s.mu held).
 func (s *Session) proves() bool { return s.refresh == 0 || s.holds > 0 || s.demands > 0 }
 
-// every is the time from one renewal to the next.
-func (s *Session) every() time.Duration {
+// pause is the time from now to the renewal that follows one which began at began. Plain ones come together, at
+// instants that are a twentieth of their period apart, so that those of many sessions share packets.
+func (s *Session) pause(began, now time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.proves() {
-		return s.bounds.Renew
+	next := began + s.bounds.Renew
+	if !s.proves() {
+		next = began + s.refresh
+		next -= next % max(s.refresh/20, 1)
 	}
-	return s.refresh
+	return max(0, next-now)
 }
 
 // demand makes a plain session verify its renewals, at the pace of one that holds, from now on. It moves
@@ -225,29 +249,22 @@ func (s *Session) demand() {
 	s.renewNow()
 }
 
-// watchdog ends the session when its time is over, whatever any request is doing (S3).
-func (s *Session) watchdog() {
-	defer func() {
-		if cause := context.Cause(s.ctx); errors.Is(cause, ErrSessionLost) {
-			s.tell.lost(cause)
-		}
-	}()
-	for {
-		s.mu.Lock()
-		over := s.check() != nil
-		left := s.base() + s.bounds.Term - s.clock()
-		s.mu.Unlock()
-		if over {
-			return
-		}
-		select {
-		case <-time.After(left):
-		case <-s.rearm:
-		case <-s.cli.Ctx().Done():
-			s.lose(ErrClientClosed)
-		case <-s.ctx.Done():
-			return
-		}
+// left is the time until the session is lost if nothing renews it (s.mu held).
+func (s *Session) left() time.Duration {
+	limit := s.bounds.Term
+	if s.refresh > 0 && s.holds == 0 {
+		limit = s.bounds.Kill // nobody has to be stopped before
+	}
+	return s.base() + limit - s.clock()
+}
+
+// judge is what the watchdog's timer runs: it ends the session when its time is over, whatever any request
+// is doing (S3), and else sets the timer to when that will be.
+func (s *Session) judge() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.check() == nil {
+		s.watchdog.Reset(s.left())
 	}
 }
 

@@ -147,8 +147,10 @@ func TestASessionSaysWhatItHas(t *testing.T) {
 func TestASessionIsNotOpenedOnABadAnswer(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		cli := w.m.Client(w)
-		if _, err := NewSession(w.Context(), cli, SessionOptions{TTL: time.Millisecond}); !errors.Is(err, ErrInvalidOption) {
-			w.Error(err)
+		for _, o := range []SessionOptions{{TTL: time.Millisecond}, {Refresh: 4 * time.Second}, {Refresh: -1}} {
+			if _, err := NewSession(w.Context(), cli, o); !errors.Is(err, ErrInvalidOption) {
+				w.Error(err)
+			}
 		}
 		w.m.Inject(coordtest.Rule{Method: coordtest.Grant, Action: coordtest.Refuse(rpctypes.ErrGRPCNoSpace)})
 		if _, err := NewSession(w.Context(), cli, SessionOptions{}); !errors.Is(err, rpctypes.ErrNoSpace) {
@@ -509,5 +511,46 @@ func TestATermThatDidNotBeginIsNotCounted(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		w.must(s.Check())
+	})
+}
+
+// A plain session renews at its own pace and reads nothing, though it has a key; from the first demand on, and
+// while a term runs, it proves at the pace of a hold.
+func TestAPlainSessionProvesOnlyOnDemand(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		var g gauge
+		s := w.session(SessionOptions{Metrics: g.metrics(), Refresh: 3 * time.Second})
+		rev, err := w.m.Put("/h/a", "v", s.Lease())
+		w.must(err)
+		s.hold("/h/a", rev, rev)
+		time.Sleep(time.Minute + time.Millisecond)
+		g.mu.Lock()
+		if g.plain != 20 || g.proofs != 0 {
+			w.Errorf("in a minute: %d plain, %d proofs", g.plain, g.proofs)
+		}
+		g.plain = 0
+		g.mu.Unlock()
+
+		s.demand()
+		time.Sleep(time.Minute)
+		g.mu.Lock()
+		if g.plain != 0 || g.proofs != 60 && g.proofs != 61 {
+			w.Errorf("in a minute on demand: %d plain, %d proofs", g.plain, g.proofs)
+		}
+		g.mu.Unlock()
+		w.must(s.Check())
+	})
+}
+
+// A plain session is lost when its TTL may have passed, not when a holder would have to stop.
+func TestAPlainSessionOutlastsASilentEtcd(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		s := w.session(SessionOptions{Refresh: 3 * time.Second})
+		time.Sleep(10 * time.Second) // renewed at 9 s
+		w.m.Stop(0)
+		<-s.Lost()
+		if at := w.now(); at != 17500*time.Millisecond {
+			w.Errorf("lost at %v, want 8.5 s after the last renewal", at)
+		}
 	})
 }

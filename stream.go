@@ -35,10 +35,11 @@ type conn struct {
 	more   chan struct{} // asks has something to send
 
 	// Guarded by st.mu.
-	asks []*ask
-	sent int         // so many of asks were sent
-	late *time.Timer // runs for the first of asks
-	over bool
+	asks  []*ask
+	sent  int         // so many of asks were sent
+	late  *time.Timer // runs for the first of asks
+	first time.Time   // when that became the first
+	over  bool
 }
 
 // ask is one renewal asked for.
@@ -82,6 +83,7 @@ func (st *stream) add(a *ask) {
 	if st.conn == nil {
 		c := &conn{st: st, more: make(chan struct{}, 1)}
 		c.ctx, c.cancel = context.WithCancel(context.Background())
+		c.late = time.AfterFunc(time.Hour, c.judge)
 		st.conn = c
 		st.h.wg.Go(c.run)
 	}
@@ -108,22 +110,23 @@ func (st *stream) close() {
 
 // arm lets the time of the first ask run from now (st.mu held). A connection that opens late is late too.
 func (c *conn) arm() {
-	if c.late != nil {
+	if len(c.asks) > 0 {
+		c.first = time.Now()
+		c.late.Reset(c.asks[0].bound)
+	} else {
 		c.late.Stop()
-		c.late = nil
 	}
-	if len(c.asks) == 0 {
-		return
+}
+
+// judge gives the connection up if the first ask has waited for too long. A timer that ran for the one before
+// it, and comes all the same, finds one that has not.
+func (c *conn) judge() {
+	c.st.mu.Lock()
+	late := len(c.asks) > 0 && time.Since(c.first) >= c.asks[0].bound
+	c.st.mu.Unlock()
+	if late {
+		c.fail(errLate, errMoved)
 	}
-	first := c.asks[0]
-	c.late = time.AfterFunc(first.bound, func() {
-		c.st.mu.Lock()
-		still := len(c.asks) > 0 && c.asks[0] == first
-		c.st.mu.Unlock()
-		if still {
-			c.fail(errLate, errMoved)
-		}
-	})
 }
 
 // run opens the gRPC stream and sends what is asked for, until the connection is over.

@@ -98,10 +98,7 @@ func (c *candidate) begin(ctx context.Context) (*Term, error) {
 			return nil, c.leave(lost)
 		case fresh:
 			// From here on plain renewals count for nothing: the watchdog may have slept by one.
-			select {
-			case s.rearm <- struct{}{}:
-			default:
-			}
+			s.judge()
 			return &Term{s: s, claim: c.claim, keys: c.keys()}, nil
 		}
 		s.renewNow()
@@ -212,7 +209,7 @@ type leftover struct {
 
 // releaseOnce deletes what the term owns, guarded by what is known of it: the key by its create revision
 // and lease, the record by its mod revision. The record does not wait for the key: where the lease was
-// revoked a moment before, one Txn still closes it. Either branch ends with a look at both.
+// revoked a moment before, one Txn still closes it. What is not known to be gone then is looked at.
 func (k TermKeys) releaseOnce(ctx context.Context, cli *clientv3.Client, how End, withKey bool) (leftover, error) {
 	var cmps []clientv3.Cmp
 	var then []clientv3.Op
@@ -232,15 +229,22 @@ func (k TermKeys) releaseOnce(ctx context.Context, cli *clientv3.Client, how End
 		}
 	}
 	look := []clientv3.Op{clientv3.OpGet(k.Key)}
+	unknown := k.Open != "" && k.OpenRev == 0 // a record that may be there all the same
 	if k.Open != "" {
 		look = append(look, clientv3.OpGet(k.Open))
 	}
-	got, err := cli.Txn(ctx).If(cmps...).Then(append(then, look...)...).Else(look...).Commit()
-	if err != nil {
+	if unknown || len(then) == 0 {
+		then = append(then, look...)
+	}
+	got, err := cli.Txn(ctx).If(cmps...).Then(then...).Else(look...).Commit()
+	switch {
+	case err != nil:
 		return leftover{}, err
+	case got.Succeeded && !unknown && len(cmps) > 0:
+		return leftover{}, nil // all that is known to be the term's is gone
 	}
 
-	// The look is the last of the replies in both branches.
+	// The look is the last of the replies.
 	replies := got.Responses[len(got.Responses)-len(look):]
 	var left leftover
 	if kv := first(replies[0]); withKey && kv != nil && kv.CreateRevision == k.Rev && kv.Lease == int64(k.Lease) {

@@ -90,7 +90,7 @@ func (b *bench) keep(ctx context.Context, open func(context.Context, *clientv3.C
 }
 
 func openPlain(ctx context.Context, cli *clientv3.Client) (func(), error) {
-	s, err := coord.NewSession(ctx, cli, coord.SessionOptions{TTL: plainTTL * time.Second})
+	s, err := coord.NewSession(ctx, cli, coord.SessionOptions{TTL: plainTTL * time.Second, Refresh: plainTTL * time.Second / 3})
 	if err != nil {
 		return nil, err
 	}
