@@ -195,6 +195,7 @@ func (e *Election) start(ctx context.Context) (*Term, error) {
 	}
 	e.busy = true
 	e.calls.Add(1)
+	e.s.demand() // for as long as this contender has a key
 	return nil, nil
 }
 
@@ -203,6 +204,9 @@ func (e *Election) stop(t *Term) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.busy, e.term = false, t
+	if t == nil {
+		e.s.content()
+	}
 	e.calls.Done()
 }
 
@@ -276,6 +280,7 @@ func (e *Election) resign(ctx context.Context, how End) error {
 	}
 	e.mu.Unlock()
 	if mine {
+		e.s.content()
 		e.office.exit()
 	}
 	return nil

@@ -2,6 +2,7 @@ package coord
 
 import (
 	"sync"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -75,7 +76,8 @@ func (h *hub) seat(proves, alone bool) *stream {
 			return st
 		}
 	}
-	st := &stream{h: h, proves: proves, alone: alone, leases: 1}
+	st := &stream{h: h, proves: proves, alone: alone, leases: 1, kept: map[*Session]time.Duration{}}
+	st.tick = time.AfterFunc(time.Hour, st.renewKept)
 	h.streams[st] = struct{}{}
 	return st
 }

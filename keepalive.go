@@ -41,6 +41,8 @@ func (s *Session) renewals() {
 			return
 		}
 
+		r.take()
+
 		// One attempt. A failure costs its bound and is followed by the next at once, elsewhere.
 		began := s.clock()
 		verified, err := r.attempt(began)
@@ -56,7 +58,9 @@ func (s *Session) renewals() {
 			continue
 		}
 		pause.reset()
-		due.Reset(s.pause(began, now))
+		if !r.hand(began, now) {
+			due.Reset(s.pause(began, now))
+		}
 	}
 }
 
@@ -105,12 +109,12 @@ func (r *renewer) attempt(sent time.Duration) (verified bool, err error) {
 	return verified, nil
 }
 
-// bound is the time one request of an attempt may take: T/20, so that a silent member costs little of the
+// patience is the time one request of an attempt may take: T/20, so that a silent member costs little of the
 // silence allowed, but no more than a sound etcd ever needs; doubled after every second failure in a row,
 // so that a slow network is not cut off for ever.
-func (r *renewer) bound() time.Duration {
-	t := min(r.s.bounds.TTL, 40*time.Second)
-	return min(t/20<<min(r.fails/2, 4), t/5)
+func (s *Session) patience(fails int) time.Duration {
+	t := min(s.bounds.TTL, 40*time.Second)
+	return min(t/20<<min(fails/2, 4), t/5)
 }
 
 // renew renews over the shared stream, or, after a reply that was late, over one of its own: there it holds
@@ -122,7 +126,7 @@ func (r *renewer) renew(proves bool) (*pb.LeaseKeepAliveResponse, error) {
 	if r.st == nil {
 		r.st = r.s.hub.seat(proves, r.alone)
 	}
-	ack, err := r.st.renew(r.s.ctx, int64(r.s.lease), r.bound())
+	ack, err := r.st.renew(r.s.ctx, int64(r.s.lease), r.s.patience(r.fails))
 	switch {
 	case errors.Is(err, errMoved):
 	case err != nil:
@@ -136,6 +140,7 @@ func (r *renewer) renew(proves bool) (*pb.LeaseKeepAliveResponse, error) {
 
 // leave gives up the place on the stream.
 func (r *renewer) leave() {
+	r.take()
 	if r.st != nil {
 		r.s.hub.unseat(r.st)
 		r.st = nil
@@ -154,7 +159,7 @@ func (r *renewer) verify(ack *pb.LeaseKeepAliveResponse, claims []*claim, floor 
 			ops = append(ops, claims[n].reads()...)
 			n++
 		}
-		got := r.s.hub.reads.read(r.s.ctx, ops, r.bound())
+		got := r.s.hub.reads.read(r.s.ctx, ops, r.s.patience(r.fails))
 		if got.err != nil {
 			return false, got.err
 		}

@@ -31,7 +31,7 @@ type SessionOptions struct {
 	Metrics Metrics
 
 	// Refresh, where it is not 0, makes a plain session, for what must be seen to be alive and excludes nobody:
-	// it renews this often, and reads nothing until a term begins on it. It counts as lost only when the TTL,
+	// it renews this often, and reads nothing unless somebody campaigns or leads on it. It counts as lost only when the TTL,
 	// less the margin and what clock rates may differ by, has passed since the last acknowledged renewal;
 	// Grace is not used up to then. At most a third of the TTL.
 	Refresh time.Duration
@@ -67,7 +67,9 @@ type Session struct {
 	proven   time.Duration // (S1)
 	plain    time.Duration // send time of the last acknowledged renewal, verified or not
 	holds    int           // terms that run: while there is one, only proven counts
-	demands  int           // who else wants proofs of a plain session
+	demands  int           // who wants proofs: campaigns, terms, and who asked for them
+	kept     bool          // a stream renews it by itself (keep.go)
+	late     bool          // the stream waited too long for it
 	attempts int64         // candidates so far
 	closed   bool          // no goroutine may be added any more
 	muted    bool          // renew no more: let the TTL bound what could not be resigned
@@ -240,13 +242,21 @@ func (s *Session) pause(began, now time.Duration) time.Duration {
 	return max(0, next-now)
 }
 
-// demand makes a plain session verify its renewals, at the pace of one that holds, from now on. It moves
-// nothing that the loss counts from.
+// demand makes a plain session verify its renewals, at the pace of one that holds, until as many calls of
+// content were made. It moves nothing that the loss counts from.
 func (s *Session) demand() {
 	s.mu.Lock()
 	s.demands++
 	s.mu.Unlock()
-	s.renewNow()
+	if s.refresh > 0 {
+		s.renewNow()
+	}
+}
+
+func (s *Session) content() {
+	s.mu.Lock()
+	s.demands--
+	s.mu.Unlock()
 }
 
 // left is the time until the session is lost if nothing renews it (s.mu held).

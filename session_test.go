@@ -546,11 +546,62 @@ func TestAPlainSessionProvesOnlyOnDemand(t *testing.T) {
 func TestAPlainSessionOutlastsASilentEtcd(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		s := w.session(SessionOptions{Refresh: 3 * time.Second})
-		time.Sleep(10 * time.Second) // renewed at 9 s
+		time.Sleep(8 * time.Second)
+		w.m.Inject(coordtest.Rule{Method: coordtest.KeepAlive, Action: coordtest.Delay(400 * time.Millisecond)})
+		time.Sleep(2 * time.Second) // renewed at 9 s, answered later
 		w.m.Stop(0)
 		<-s.Lost()
 		if at := w.now(); at != 17500*time.Millisecond {
 			w.Errorf("lost at %v, want 8.5 s after the last renewal", at)
+		}
+	})
+}
+
+// Red when a term that begins on a plain session is renewed at the pace of before.
+func TestATermOnAPlainSessionIsProvenAtItsOwnPace(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		s := w.session(SessionOptions{Refresh: 3 * time.Second})
+		time.Sleep(10 * time.Second)
+		e := w.election(s, ElectionOptions{Key: "/e/x"})
+		term, err := e.CampaignTerm(w.Context(), "a")
+		w.must(err)
+		time.Sleep(time.Minute)
+		w.must(term.Check())
+		if lost, _ := term.Deadlines(); lost-w.now() < 2500*time.Millisecond {
+			w.Errorf("proven until %v at %v", lost, w.now())
+		}
+		w.must(e.Resign(w.Context()))
+		before := w.m.Calls(coordtest.KeepAlive)
+		time.Sleep(time.Minute)
+		if n := w.m.Calls(coordtest.KeepAlive) - before; n < 19 || n > 21 {
+			w.Errorf("%d plain renewals in a minute", n)
+		}
+	})
+}
+
+// Red when the lease that is late is asked for again among the others, or when its session is forgotten.
+func TestALatePlainLeaseHoldsUpNobodyTwice(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		all := w.fleet(w.m.Client(w), 20, false, SessionOptions{Refresh: 3 * time.Second})
+		late := all[7]
+		time.Sleep(10 * time.Second) // all have renewed at 9 s
+		w.m.Inject(coordtest.Rule{Method: coordtest.KeepAlive, When: renews(late.lease), Times: 2, Action: coordtest.LoseRequest()})
+		time.Sleep(2*time.Second + 600*time.Millisecond)
+		for i, s := range all {
+			s.mu.Lock()
+			if s.plain < 12*time.Second && s != late {
+				w.Errorf("session %d was last renewed at %v", i, s.plain)
+			}
+			s.mu.Unlock()
+		}
+		time.Sleep(time.Minute)
+		for _, s := range all {
+			w.must(s.Check())
+			s.mu.Lock()
+			if !s.kept || s.plain < w.now()-3*time.Second {
+				w.Errorf("kept %v, renewed at %v", s.kept, s.plain)
+			}
+			s.mu.Unlock()
 		}
 	})
 }

@@ -23,7 +23,9 @@ type stream struct {
 	leases int // guarded by hub.mu
 
 	mu   sync.Mutex
-	conn *conn // nil: none is open
+	conn *conn                      // nil: none is open
+	kept map[*Session]time.Duration // sessions that the stream renews by itself, and when (keep.go)
+	tick *time.Timer                // of the next one due
 }
 
 // conn is one gRPC stream of renewals, and those asked for over it that were not answered yet, in order: the
@@ -46,7 +48,9 @@ type conn struct {
 type ask struct {
 	lease int64
 	bound time.Duration // how long a reply may take from when it is the first that is waited for
-	done  chan reply    // holds one
+	done  chan reply    // holds one; nil for a kept session
+	kept  *Session
+	sent  time.Duration // of a kept session: its clock before this was asked for
 }
 
 // reply is what became of an ask.
@@ -67,7 +71,9 @@ var (
 // renew asks for one renewal and waits for what becomes of it, or for the end of ctx.
 func (st *stream) renew(ctx context.Context, lease int64, bound time.Duration) (*pb.LeaseKeepAliveResponse, error) {
 	a := &ask{lease: lease, bound: bound, done: make(chan reply, 1)}
+	st.mu.Lock()
 	st.add(a)
+	st.mu.Unlock()
 	select {
 	case got := <-a.done:
 		return got.ack, got.err
@@ -76,10 +82,8 @@ func (st *stream) renew(ctx context.Context, lease int64, bound time.Duration) (
 	}
 }
 
-// add puts a renewal behind those that wait, on the open connection or on a new one.
+// add puts a renewal behind those that wait, on the open connection or on a new one (st.mu held).
 func (st *stream) add(a *ask) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
 	if st.conn == nil {
 		c := &conn{st: st, more: make(chan struct{}, 1)}
 		c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -102,6 +106,7 @@ func (st *stream) add(a *ask) {
 func (st *stream) close() {
 	st.mu.Lock()
 	c := st.conn
+	st.tick.Stop()
 	st.mu.Unlock()
 	if c != nil {
 		c.fail(errLeft, errLeft)
@@ -162,47 +167,57 @@ func (c *conn) unsent() []*ask {
 func (c *conn) receive(grpc pb.Lease_LeaseKeepAliveClient) {
 	for {
 		ack, err := grpc.Recv()
+		var first *ask
 		if err == nil {
-			err = c.answer(ack)
+			first, err = c.answer(ack)
 		}
 		if err != nil {
 			c.fail(err, err)
 			return
 		}
+		c.st.hand(first, ack, nil)
 	}
 }
 
-// answer takes the first ask off and gives it its reply.
-func (c *conn) answer(ack *pb.LeaseKeepAliveResponse) error {
+// answer takes the first ask off, which the reply is for.
+func (c *conn) answer(ack *pb.LeaseKeepAliveResponse) (*ask, error) {
 	c.st.mu.Lock()
 	defer c.st.mu.Unlock()
 	if len(c.asks) == 0 || c.asks[0].lease != ack.ID {
-		return fmt.Errorf("reply for lease %x, which was not next", ack.ID)
+		return nil, fmt.Errorf("reply for lease %x, which was not next", ack.ID)
 	}
-	c.asks[0].done <- reply{ack: ack}
+	first := c.asks[0]
 	c.asks, c.sent = c.asks[1:], c.sent-1
 	c.arm()
-	return nil
+	return first, nil
 }
 
 // fail gives the connection up: first is what the ask that is waited for gets, rest what those behind it get.
 // Only the first call counts.
 func (c *conn) fail(first, rest error) {
 	c.st.mu.Lock()
-	defer c.st.mu.Unlock()
-	if c.over {
-		return
+	asks := c.asks
+	c.asks, c.sent = nil, 0
+	if c.st.conn == c {
+		c.st.conn = nil
 	}
-	c.over = true
+	c.arm()
+	c.st.mu.Unlock()
 	c.cancel()
-	for i, a := range c.asks {
+	for i, a := range asks {
 		if i == 0 {
-			a.done <- reply{err: first}
+			c.st.hand(a, nil, first)
 		} else {
-			a.done <- reply{err: rest}
+			c.st.hand(a, nil, rest)
 		}
 	}
-	c.asks, c.sent = nil, 0
-	c.arm()
-	c.st.conn = nil
+}
+
+// hand gives an ask what became of it.
+func (st *stream) hand(a *ask, ack *pb.LeaseKeepAliveResponse, err error) {
+	if a.kept != nil {
+		st.answered(a, ack, err)
+	} else {
+		a.done <- reply{ack, err}
+	}
 }
