@@ -76,7 +76,7 @@ func (h *hub) seat(proves, alone bool) *stream {
 			return st
 		}
 	}
-	st := &stream{h: h, proves: proves, alone: alone, leases: 1, kept: map[*Session]time.Duration{}}
+	st := &stream{h: h, proves: proves, alone: alone, leases: 1, kept: map[*Session]time.Time{}}
 	st.tick = time.AfterFunc(time.Hour, st.renewKept)
 	h.streams[st] = struct{}{}
 	return st

@@ -25,7 +25,7 @@ func (r *renewer) hand(began, now time.Duration) bool {
 	kept := s.kept
 	s.mu.Unlock()
 	if kept {
-		st.keep(s, now+s.pause(began, now))
+		st.keep(s, s.pause(began, now))
 	}
 	return kept
 }
@@ -45,12 +45,16 @@ func (r *renewer) take() {
 // all that is wanted of it (s.mu held).
 func (s *Session) idle() bool { return s.kept && !s.muted && !s.proves() }
 
-// keep renews s from the moment due on, on its clock.
-func (st *stream) keep(s *Session, due time.Duration) {
+// keep renews s when left has passed.
+func (st *stream) keep(s *Session, left time.Duration) {
+	due := time.Now().Add(left)
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.kept[s] = due
-	st.tick.Reset(0) // it finds out when the next one is due
+	if st.next.IsZero() || due.Before(st.next) {
+		st.next = due
+		st.tick.Reset(left)
+	}
 }
 
 func (st *stream) forget(s *Session) {
@@ -63,12 +67,12 @@ func (st *stream) forget(s *Session) {
 func (st *stream) renewKept() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	next := time.Duration(-1)
+	now := time.Now()
+	st.next = time.Time{}
 	for s, due := range st.kept {
-		now := s.clock()
-		if left := due - now; left > 0 {
-			if next < 0 || left < next {
-				next = left
+		if due.After(now) {
+			if st.next.IsZero() || due.Before(st.next) {
+				st.next = due
 			}
 			continue
 		}
@@ -77,11 +81,11 @@ func (st *stream) renewKept() {
 		idle := s.idle()
 		s.mu.Unlock()
 		if idle { // else its own goroutine was told, or nothing is wanted of it any more
-			st.add(&ask{lease: int64(s.lease), bound: s.patience(0), kept: s, sent: now})
+			st.add(&ask{lease: int64(s.lease), bound: s.patience(0), kept: s, sent: s.clock()})
 		}
 	}
-	if next >= 0 {
-		st.tick.Reset(next)
+	if !st.next.IsZero() {
+		st.tick.Reset(st.next.Sub(now))
 	}
 }
 
@@ -95,14 +99,14 @@ func (st *stream) answered(a *ask, ack *pb.LeaseKeepAliveResponse, err error) {
 	now := s.clock()
 	s.tell.renewal(now-a.sent, false, err)
 	if err == nil {
-		s.acknowledge(a.sent, false)
+		s.acknowledge(a.sent, now, false)
 	}
 	s.mu.Lock()
 	idle := s.idle()
 	s.late = errors.Is(err, errLate)
 	s.mu.Unlock()
 	if err == nil && idle {
-		st.keep(s, now+s.pause(a.sent, now))
+		st.keep(s, s.pause(a.sent, now))
 	} else {
 		s.renewNow() // its own goroutine sees to it
 	}

@@ -105,7 +105,7 @@ func (r *renewer) attempt(sent time.Duration) (verified bool, err error) {
 		}
 	}
 	r.fails = 0
-	s.acknowledge(sent, verified)
+	s.acknowledge(sent, s.clock(), verified)
 	return verified, nil
 }
 
@@ -198,11 +198,11 @@ func (s *Session) observe(claims []*claim, got readReply, floor int64) (bool, er
 }
 
 // acknowledge moves the clock of the session: the last thing a renewal does. A session whose time was
-// over before the reply came is lost all the same (S2).
-func (s *Session) acknowledge(sent time.Duration, verified bool) {
+// over before the reply came, which was before now, is lost all the same (S2).
+func (s *Session) acknowledge(sent, now time.Duration, verified bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.check() != nil {
+	if s.checkAt(now) != nil {
 		return
 	}
 	s.plain = max(s.plain, sent)

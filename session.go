@@ -121,7 +121,7 @@ func NewSession(ctx context.Context, cli *clientv3.Client, o SessionOptions) (*S
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.hub = joinHub(cli)
 	s.mu.Lock()
-	s.watchdog = time.AfterFunc(s.left(), s.judge)
+	s.watchdog = time.AfterFunc(s.left(clock()), s.judge)
 	s.mu.Unlock()
 	s.wg.Go(s.run)
 	return s, nil
@@ -207,8 +207,10 @@ func (s *Session) Check() error {
 }
 
 // check is Check with s.mu held: it is what every decision to go on starts with.
-func (s *Session) check() error {
-	if s.ctx.Err() == nil && s.left() <= 0 {
+func (s *Session) check() error { return s.checkAt(s.clock()) }
+
+func (s *Session) checkAt(now time.Duration) error {
+	if s.ctx.Err() == nil && s.left(now) <= 0 {
 		s.lose(ErrUnproven)
 	}
 	return context.Cause(s.ctx)
@@ -259,13 +261,13 @@ func (s *Session) content() {
 	s.mu.Unlock()
 }
 
-// left is the time until the session is lost if nothing renews it (s.mu held).
-func (s *Session) left() time.Duration {
+// left is the time from now until the session is lost if nothing renews it (s.mu held).
+func (s *Session) left(now time.Duration) time.Duration {
 	limit := s.bounds.Term
 	if s.refresh > 0 && s.holds == 0 {
 		limit = s.bounds.Kill // nobody has to be stopped before
 	}
-	return s.base() + limit - s.clock()
+	return s.base() + limit - now
 }
 
 // judge is what the watchdog's timer runs: it ends the session when its time is over, whatever any request
@@ -273,8 +275,8 @@ func (s *Session) left() time.Duration {
 func (s *Session) judge() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.check() == nil {
-		s.watchdog.Reset(s.left())
+	if now := s.clock(); s.checkAt(now) == nil {
+		s.watchdog.Reset(s.left(now))
 	}
 }
 

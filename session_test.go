@@ -229,7 +229,7 @@ func TestARenewalThatComesTooLateChangesNothing(t *testing.T) {
 		w.must(w.election(s, settled).Campaign(w.Context(), "a"))
 		time.Sleep(500 * time.Millisecond)
 		w.suspend(time.Hour)
-		s.acknowledge(w.now(), true)
+		s.acknowledge(w.now(), w.now(), true)
 		if s.Check() == nil {
 			w.Error("a lost session was revived")
 		}
@@ -466,7 +466,7 @@ func TestAPlainRenewalDoesNotProlongATerm(t *testing.T) {
 		w.must(err)
 		w.m.Stop(0)
 		time.Sleep(3 * time.Second)
-		s.acknowledge(w.now(), false) // a renewal that no read confirmed
+		s.acknowledge(w.now(), w.now(), false) // a renewal that no read confirmed
 		<-term.Lost()
 		if w.now() != 3500*time.Millisecond {
 			w.Errorf("lost at %v, want 3.5s", w.now())

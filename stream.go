@@ -23,9 +23,10 @@ type stream struct {
 	leases int // guarded by hub.mu
 
 	mu   sync.Mutex
-	conn *conn                      // nil: none is open
-	kept map[*Session]time.Duration // sessions that the stream renews by itself, and when (keep.go)
-	tick *time.Timer                // of the next one due
+	conn *conn                  // nil: none is open
+	kept map[*Session]time.Time // sessions that the stream renews by itself, and when (keep.go)
+	next time.Time              // the first of these, or zero
+	tick *time.Timer            // runs for it
 }
 
 // conn is one gRPC stream of renewals, and those asked for over it that were not answered yet, in order: the

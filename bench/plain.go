@@ -40,6 +40,15 @@ func (b *bench) plain(ctx context.Context) ([]result, error) {
 	}, nil
 }
 
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // upkeep is what a process spends.
 type upkeep struct {
 	cpu    float64 // milliseconds of processor time a second
@@ -70,12 +79,14 @@ func (b *bench) keep(ctx context.Context, open func(context.Context, *clientv3.C
 			return upkeep{}, fmt.Errorf("open a session: %w", err)
 		}
 	}
+	// One period until every lease was renewed once, and then the measure.
+	if err := wait(ctx, plainTTL*time.Second/3); err != nil {
+		return upkeep{}, err
+	}
 	memory := inUse() - before
 	spent := processorTime()
-	select {
-	case <-time.After(plainFor):
-	case <-ctx.Done():
-		return upkeep{}, ctx.Err()
+	if err := wait(ctx, plainFor); err != nil {
+		return upkeep{}, err
 	}
 	spent = processorTime() - spent
 	for w := range inFlight {
