@@ -36,6 +36,7 @@ type candidate struct {
 	settler  settler
 	waiting  func(Waiting)
 	began    time.Duration
+	placed   func(TermKeys)
 
 	n     int64 // which attempt of its session this is: names its record, with the lease
 	rev   int64 // create revision of the own key; 0: not known to exist
@@ -51,7 +52,8 @@ func (s *Session) candidate(e *Election, identity string) *candidate {
 	s.mu.Unlock()
 	return &candidate{
 		s: s, n: n, prefix: e.prefix, key: candidateKey(e.prefix, s.lease), identity: identity,
-		settler: settler{SettleOptions: e.opts.Settle}, waiting: e.opts.Waiting, began: s.clock(),
+		settler: settler{SettleOptions: e.opts.Settle}, waiting: e.opts.Waiting, placed: e.opts.Placed,
+		began: s.clock(),
 	}
 }
 
@@ -260,10 +262,14 @@ func (c *candidate) commit(ctx context.Context, cmps []clientv3.Cmp, then, orEls
 	return got, c.s.note(got.Header, floor)
 }
 
-// found registers the own key, once it is known to exist.
+// found registers the own key, once it is known to exist. Whoever is told can take away the record as well, which
+// the same step may have opened: it is found by its lease and number.
 func (c *candidate) found(rev, at int64) {
 	c.rev = rev
 	c.claim = c.s.hold(c.key, rev, at)
+	if c.placed != nil {
+		c.placed(c.keys())
+	}
 }
 
 // adopt follows a first Txn that failed with why: unless it surely had no effect, the own key is read

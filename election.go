@@ -30,6 +30,11 @@ type ElectionOptions struct {
 	// Waiting is called by the campaigning goroutine whenever what it waits for changes. It must not
 	// block, and must not close the election.
 	Waiting func(Waiting)
+	// Placed is called by the campaigning goroutine as soon as a key of the campaign is known to exist, whether it
+	// queues, settles or has won: [TermKeys.Release] of what it is told takes all of it away, so another process
+	// can do that for one that died. Between the first request and its reply there is no call yet. It must not
+	// block.
+	Placed func(TermKeys)
 	// Grace and Margin are those of the election's own session; see [SessionOptions].
 	Grace, Margin time.Duration
 	// Clock is that of the election's own session. Default [Now].

@@ -57,6 +57,74 @@ func TestAnotherProcessCanEndATerm(t *testing.T) {
 	})
 }
 
+// placing are the options of an election that tells of its keys.
+func placing(told *[]TermKeys) ElectionOptions {
+	o := settled
+	o.Placed = func(k TermKeys) { *told = append(*told, k) }
+	return o
+}
+
+func TestAnotherProcessCanTakeAWaiterAway(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		a := w.contender(settled)
+		w.must(a.Campaign(w.Context(), "a"))
+		var told []TermKeys
+		b := w.campaign(w.Context(), w.contender(placing(&told)), "b")
+		c := w.campaign(w.Context(), w.contender(settled), "c")
+		if len(told) != 1 {
+			w.Fatalf("told of %d keys, want the one that queues", len(told))
+		}
+		keys := w.through(told[0])
+
+		// The middle one is dead: its key goes, the holder's record and the others stay.
+		other := w.m.Client(w)
+		record := w.m.Get("/open/x").ModRevision
+		w.must(keys.Release(w.Context(), other, "orphaned"))
+		if !b.finished() || !errors.Is(b.err, ErrTermLost) && !errors.Is(b.err, ErrSessionLost) {
+			w.Errorf("b: %v", b.err)
+		}
+		if got := w.m.Get("/open/x"); got == nil || got.ModRevision != record || w.m.Get("/last/x") != nil || a.Term() == nil || c.finished() {
+			w.Errorf("record %v, last %v, a %v, c %v", got, w.m.Get("/last/x"), a.Term(), c.err)
+		}
+		w.must(a.Resign(w.Context()))
+		w.must(c.wait().err)
+		if c.at != 0 {
+			w.Errorf("c started at %v, want at once", c.at)
+		}
+
+		// Again, it finds nothing of its own, and touches nothing.
+		held := w.keys()
+		w.must(keys.Release(w.Context(), other, "orphaned"))
+		if w.keys() != held {
+			w.Errorf("keys %s, want %s", w.keys(), held)
+		}
+	})
+}
+
+func TestAWinnerIsToldOfBeforeItCanSaySo(t *testing.T) {
+	// What dies between its win and the word about it leaves key and record: both are found by what was told.
+	for name, lose := range map[string]func(w *world){
+		"as it came":                   func(*world) {},
+		"by a Txn whose reply is lost": func(w *world) { w.m.Inject(coordtest.Rule{Method: coordtest.Txn, Action: coordtest.LoseReply(nil)}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, coordtest.Options{}, func(w *world) {
+				var told []TermKeys
+				e := w.contender(placing(&told))
+				lose(w)
+				w.must(e.Campaign(w.Context(), "a"))
+				if len(told) != 1 || told[0].OpenRev != 0 {
+					w.Fatalf("told of %+v, want of one key, before its record was known", told)
+				}
+				w.must(w.through(told[0]).Release(w.Context(), w.m.Client(w), "orphaned"))
+				if w.keys() != "[/last/x]" {
+					w.Error(w.keys())
+				}
+			})
+		})
+	}
+}
+
 func TestARecordCanBeClosedWithoutTheKey(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		a := w.contender(settled)

@@ -65,8 +65,11 @@ type Hold interface {
 // Acquirer obtains a hold. Acquire returns when the hold is won, settled and verified, when it is known
 // that it will not be (an error that wraps ErrNotAcquired), or when ctx ends; on every error it has left
 // nothing behind but what it reports.
+//
+// placed is called whenever a key of ours has come to stand in a queue, with the testament that takes it away; the
+// latest call counts. It does not block, and may come late.
 type Acquirer interface {
-	Acquire(ctx context.Context) (Hold, error)
+	Acquire(ctx context.Context, placed func(testament []byte)) (Hold, error)
 }
 
 // End is how a hold ended, as it is recorded for whoever asks who held it last.

@@ -53,7 +53,8 @@ type office struct {
 }
 
 // Acquire returns the hold, or why there is none; then nothing of ours is left in the queue.
-func (o *office) Acquire(ctx context.Context) (hold.Hold, error) {
+func (o *office) Acquire(ctx context.Context, placed func(testament []byte)) (hold.Hold, error) {
+	o.options.Placed = func(keys coord.TermKeys) { placed(encodeKeys(keys)) }
 	if !o.until.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadlineCause(ctx, o.until, errWaited)

@@ -53,7 +53,7 @@ func TestLeavingAnEtcdThatIsAwayIsBounded(t *testing.T) {
 				defer cancel(nil)
 				ended := make(chan error, 1)
 				go func() {
-					_, err := o.Acquire(ctx)
+					_, err := o.Acquire(ctx, func([]byte) {})
 					o.close(true)
 					ended <- err
 				}()

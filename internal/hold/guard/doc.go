@@ -36,7 +36,8 @@
 // # At each failure
 //
 //   - The wrapper is killed (its pipe ends without OpBye): everything is killed at once and seen gone; then,
-//     and only then, the release program is executed for each testament. A run without a child is released at once.
+//     and only then, the release program is executed for each testament. A run without a child is released at once,
+//     and so is a place in a queue, for which there is no run.
 //   - The wrapper is frozen: a run ends by the guard's own timers. When nobody drops its testament within half
 //     a second, the release program is executed once in the mode that closes the open record and leaves the key.
 //   - The guard is killed: the parent-death signal kills each direct child; what is left reparents to the

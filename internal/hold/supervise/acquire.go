@@ -8,6 +8,31 @@ import (
 	"github.com/go-coord/coord/internal/hold/guard"
 )
 
+// onPlaced: a key of ours stands in the queue, and nothing of ours runs. Killed now, this process would leave the key to
+// its TTL, and whoever queues behind it: so the guard can take it away, also under FenceOnLose, since there is nothing
+// to clean up. What is told late changes nothing: a hold that was won has a testament of its own, or none (I6).
+func (m *machine) onPlaced(testament []byte) {
+	if m.phase != waiting {
+		return
+	}
+	m.places++
+	m.bequeath("queued-"+strconv.Itoa(m.places), testament)
+}
+
+// bequeath leaves a testament with the guard under the name of a run, and only then drops the one before, so that
+// there is no moment without. nil leaves none. It goes ahead of the start of that run: a testament that does not
+// cover a run would be executed beside it.
+func (m *machine) bequeath(run string, testament []byte) {
+	former := m.run
+	m.run = run
+	if testament != nil {
+		m.send(guard.Request{Op: guard.OpBequeath, Run: run, Testament: testament})
+	}
+	if former != "" {
+		m.send(guard.Request{Op: guard.OpForget, Run: former})
+	}
+}
+
 // onAcquired: the hold is ours. If nobody changed their mind meanwhile, the child starts.
 func (m *machine) onAcquired(ev event) {
 	m.acquired, m.acquiredAt = true, m.now
@@ -36,19 +61,16 @@ func (m *machine) onNotAcquired(err error) {
 	m.finish()
 }
 
-// newRun names the next run and leaves our testament with it before the former one is dropped, so that
-// there is no moment without. Run ids are unique because a hold has a lease of its own.
+// newRun names the next run and leaves the hold's testament under that name. Run ids are unique because a hold has a
+// lease of its own.
 func (m *machine) newRun() {
-	former := m.run
 	m.tries++
-	m.run = hold.FormatLease(m.info.Lease) + "-" + strconv.Itoa(m.tries)
+	testament := m.testament
+	if m.cfg.FenceOnLose {
+		testament = nil
+	}
+	m.bequeath(hold.FormatLease(m.info.Lease)+"-"+strconv.Itoa(m.tries), testament)
 	m.live = m.run
-	if !m.cfg.FenceOnLose {
-		m.send(guard.Request{Op: guard.OpBequeath, Run: m.run, Testament: m.testament})
-	}
-	if former != "" {
-		m.send(guard.Request{Op: guard.OpForget, Run: former})
-	}
 }
 
 // tryStart asks the guard to start on-acquire, and after it the child, if everything is as it has to be. It is called whenever one

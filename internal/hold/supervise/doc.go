@@ -59,7 +59,7 @@
 //	I4  Every path that acquired ends in a release, or in a WARN line and a reason why there was none.
 //	I5  There is exactly one outcome, and nothing is done after it.
 //	I6  Under FenceOnLose nothing is released unless on-lose, where it was due, exited 0 in time; nor does
-//	    the guard have a testament by which it would.
+//	    the guard have a testament by which it would. (A place in the queue has one: there nothing ran.)
 //
 // The decisions are made by a machine (machine.go) that has no clock, no goroutine and no input or output:
 // events go in, each with the time at which it was seen, and actions come out. Run is its driver.

@@ -15,7 +15,7 @@ type event struct {
 	deadlines hold.Deadlines // of the hold, read after at; zero while there is none
 
 	info      hold.Info      // evAcquired
-	testament []byte         // evAcquired
+	testament []byte         // evPlaced, evAcquired
 	guard     guard.Event    // evGuard
 	signal    syscall.Signal // evSignal
 	err       error          // why; evAcquired: it is lost already; evSwept, evReleased: nil if it succeeded
@@ -25,6 +25,7 @@ type eventKind int
 
 const (
 	evTick        eventKind = iota // the time that wake asked for has come
+	evPlaced                       // a key of ours stands in the queue
 	evAcquired                     // Acquire returned a hold
 	evNotAcquired                  // Acquire returned an error
 	evRenewed                      // the deadlines of the hold may have risen

@@ -177,10 +177,23 @@ func (g *fakeGuard) told() string {
 	return strings.Join(g.sent, ", ")
 }
 
-// acquirer is a function that acquires.
+// acquirer is a function that acquires, without a queue.
 type acquirer func(ctx context.Context) (hold.Hold, error)
 
-func (a acquirer) Acquire(ctx context.Context) (hold.Hold, error) { return a(ctx) }
+func (a acquirer) Acquire(ctx context.Context, _ func([]byte)) (hold.Hold, error) { return a(ctx) }
+
+// queuer acquires as another does, after it has stood in a queue in several places.
+type queuer struct {
+	acquirer
+	places int
+}
+
+func (q queuer) Acquire(ctx context.Context, placed func([]byte)) (hold.Hold, error) {
+	for range q.places {
+		placed([]byte("{}"))
+	}
+	return q.acquirer(ctx)
+}
 
 // stage is one run in a bubble of its own time.
 type stage struct {

@@ -147,6 +147,11 @@ func TestHooks(t *testing.T) {
 			happens{1101, hookSays("on-lose", guard.KindGone), "release released"},
 			happens{1110, released(nil), "forget 1f-1, finish child-exit 0 released"},
 		)},
+		{"fenced: who queues can be taken away, who holds cannot", fenced, []happens{
+			ready,
+			{50, placed(), "bequeath queued-1"},
+			{100, won(), "forget queued-1, start 1f-1 until 4500/9500"},
+		}},
 		{"fenced: on-lose fails and nothing is released", fenced, after(runs,
 			happens{1000, exitedWith(0), ""},
 			happens{1001, says(guard.KindGone), clears + "3001/8001"},

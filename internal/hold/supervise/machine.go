@@ -74,7 +74,7 @@ type machine struct {
 
 	// The guard and the run.
 	guardReady, guardGone bool
-	tries                 int
+	places, tries         int
 	run                   string         // what the testament is about; "" before the first OpBequeath
 	live                  string         // the run that counts: run itself, or a hook of it
 	part                  part           // what that is
@@ -132,6 +132,8 @@ func (m *machine) step(ev event) []action {
 	m.heed(ev)
 	switch ev.kind {
 	case evTick:
+	case evPlaced:
+		m.onPlaced(ev.testament)
 	case evAcquired:
 		m.onAcquired(ev)
 	case evNotAcquired:

@@ -43,6 +43,8 @@ func won() event {
 	return event{kind: evAcquired, info: testInfo, testament: []byte("{}"), deadlines: until(4500, 9500)}
 }
 
+func placed() event { return event{kind: evPlaced, testament: []byte("{}")} }
+
 func notWon(err error) event { return event{kind: evNotAcquired, err: err} }
 
 func renewedTo(term, kill time.Duration) event {
@@ -180,7 +182,7 @@ func TestMachine(t *testing.T) {
 			{10020, released(nil), "finish unreachable 69 released"},
 		}},
 		{"a guard that does not come up after the hold was won", []happens{
-			{9000, event{kind: evAcquired, info: testInfo, deadlines: until(13000, 18000)}, "bequeath 1f-1"},
+			{9000, event{kind: evAcquired, info: testInfo, testament: []byte("{}"), deadlines: until(13000, 18000)}, "bequeath 1f-1"},
 			{10000, tick(), "kill guard, release released"},
 			{10010, released(nil), "finish unreachable 69 released"},
 		}},
@@ -220,6 +222,18 @@ func TestMachine(t *testing.T) {
 			{130, says(guard.KindReady), ""},
 			{160, released(nil), "forget 1f-1, finish signalled 129 released"},
 		}},
+		{"who queues can be taken away by the guard, and the hold's testament takes that place before the start", []happens{
+			ready,
+			{50, placed(), "bequeath queued-1"},
+			{100, won(), "bequeath 1f-1, forget queued-1, start 1f-1 until 4500/9500"},
+		}},
+		{"a place that was lost and taken again", []happens{
+			ready,
+			{50, placed(), "bequeath queued-1"},
+			{60, placed(), "bequeath queued-2, forget queued-1"},
+			{100, notWon(hold.ErrNotAcquired), "finish not-acquired 75"},
+		}},
+		{"a place that is told of after the win", after(runs, happens{120, placed(), ""})},
 		{"two signals while acquiring does not end", []happens{
 			ready,
 			{100, signalled(syscall.SIGINT), "cancel acquire"},

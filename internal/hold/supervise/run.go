@@ -41,6 +41,7 @@ func Run(ctx context.Context, cfg Config, acq hold.Acquirer, g Guard, signals <-
 		machine:  newMachine(cfg, cfg.NowFunc()),
 		journal:  newJournal(cfg.Logger),
 		ctx:      context.WithoutCancel(ctx),
+		placed:   make(chan []byte, 1),
 		acquired: make(chan acquisition, 1),
 		released: make(chan error, 1),
 		swept:    make(chan error, 1),
@@ -69,6 +70,7 @@ type driver struct {
 	stopRelease   context.CancelFunc
 
 	// What the driver listens to. A channel that has said its last is set to nil.
+	placed   chan []byte
 	acquired chan acquisition
 	released chan error
 	swept    chan error
@@ -92,9 +94,25 @@ func (d *driver) acquire(acq hold.Acquirer) {
 	ctx, cancel := context.WithCancel(d.ctx)
 	d.cancelAcquire = cancel
 	go func() {
-		h, err := acq.Acquire(ctx)
+		h, err := acq.Acquire(ctx, d.place)
 		d.acquired <- acquisition{h, err}
 	}()
+}
+
+// place passes on that a key of ours stands in the queue. It never waits: a place that was not heard of yet is no
+// longer of interest once there is another one.
+func (d *driver) place(testament []byte) {
+	for {
+		select {
+		case d.placed <- testament:
+			return
+		default:
+		}
+		select {
+		case <-d.placed:
+		default:
+		}
+	}
 }
 
 func (d *driver) loop() Outcome {
@@ -143,6 +161,8 @@ func (d *driver) next(tick <-chan time.Time) event {
 	select {
 	case <-tick:
 		return event{kind: evTick}
+	case testament := <-d.placed:
+		return event{kind: evPlaced, testament: testament}
 	case a := <-d.acquired:
 		return d.onAcquisition(a)
 	case <-d.lost:

@@ -41,6 +41,21 @@ func TestRunFromStartToRelease(t *testing.T) {
 	})
 }
 
+func TestRunLeavesTheGuardWhatTakesAWaiterAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.in(2*time.Second, func() { s.guard.end(0) })
+		// More places than are heard of, one after the other: the acquirer is not held up, the last one counts.
+		o := Run(s.ctx, s.cfg, queuer{s.acquire, 3}, s.guard, s.signals)
+		sent := s.guard.told()
+		before, after, found := strings.Cut(sent, "bequeath 1f-1, ")
+		if o.Status.Code != 0 || !found || !strings.HasPrefix(before, "bequeath queued-1, ") || !strings.HasPrefix(after, "forget queued-") {
+			t.Errorf("outcome %+v, the guard was told %s", o, sent)
+		}
+	})
+}
+
 func TestRunEndsTheChildWhenTheHoldIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -64,7 +64,11 @@ func newWorld(t *testing.T, seed uint64) *world {
 		w.after(w.between(1, 400), func() { w.say(guard.Event{Kind: guard.KindReady}) })
 	}
 	w.step(event{kind: evTick})
-	w.after(w.between(1, 3000), w.acquire)
+	won := w.between(1, 3000)
+	for range w.rand.IntN(3) { // told in time, or late
+		w.at(w.between(0, int(won/ms)+50), func() { w.hear(event{kind: evPlaced, testament: []byte("{}")}) })
+	}
+	w.at(won, w.acquire)
 	w.operator()
 	w.fault()
 	return w

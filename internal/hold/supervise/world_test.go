@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,6 +45,7 @@ type world struct {
 	unsaid             []guard.Event   // what it has not said
 	startsAhead        int             // starts that were sent and not judged
 	run                string
+	wills              []string // what it would execute if the wrapper died
 	known              hold.Deadlines
 	leader, leftovers  bool
 	stubborn           bool // ignores SIGTERM
@@ -211,8 +213,8 @@ func (w *world) release() {
 // request is the pipe to the guard.
 func (w *world) request(r guard.Request) {
 	switch {
-	case r.Op == guard.OpBequeath && w.cfg.FenceOnLose:
-		w.fail("I6: a guard that dies with the wrapper would release without on-lose")
+	case r.Op == guard.OpBequeath && w.cfg.FenceOnLose && w.acquired:
+		w.fail("I6: a guard whose wrapper dies would release without on-lose")
 	case r.Op == guard.OpStart && partOf(r.Run) != onLose && w.lossHeard != 0:
 		w.fail("I2: a start after loss")
 	case r.Op == guard.OpStart && w.alive():
@@ -239,10 +241,15 @@ func (w *world) serve(r guard.Request) {
 	if w.guardDead {
 		return
 	}
-	if r.Op == guard.OpStart {
+	switch r.Op {
+	case guard.OpStart:
 		w.startsAhead--
 		w.start(r)
 		return
+	case guard.OpBequeath:
+		w.wills = append(w.wills, r.Run)
+	case guard.OpForget:
+		w.wills = slices.DeleteFunc(w.wills, func(run string) bool { return run == r.Run })
 	}
 	if r.Run != w.run || w.run == "" || w.gone {
 		return
@@ -263,6 +270,12 @@ func (w *world) serve(r guard.Request) {
 }
 
 func (w *world) start(r guard.Request) {
+	if will, _, _ := strings.Cut(r.Run, "/"); len(w.wills) > 1 || len(w.wills) == 1 && w.wills[0] != will {
+		w.fail("a start of %s beside the testaments %v: one that does not cover it is executed beside it", r.Run, w.wills)
+	}
+	if len(w.wills) > 0 && w.cfg.FenceOnLose {
+		w.fail("I6: a start although the guard has the testaments %v", w.wills)
+	}
 	w.run, w.gone, w.part = r.Run, false, partOf(r.Run)
 	w.killAt, w.overdue, w.termed, w.killed = 0, false, false, false
 	w.known, w.killAfter = r.Deadlines, r.KillAfter
