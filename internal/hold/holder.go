@@ -25,6 +25,7 @@ type Holder struct {
 	PID     int
 	Started time.Time // whole seconds
 	Cmd     string    // arguments joined by spaces, at most 256 bytes; empty where it was not to be told
+	Fenced  bool      // its on-lose failed: it has ended, and left the hold to its lease
 
 	raw string // what could not be decoded, for String
 }
@@ -35,7 +36,10 @@ type wireHolder struct {
 	PID     int    `json:"pid"`
 	Started string `json:"started"`
 	Cmd     string `json:"cmd,omitempty"`
+	State   string `json:"state,omitempty"` // "fenced", or not there
 }
+
+const stateFenced = "fenced"
 
 // NewHolder describes this process. argv may hold any bytes; nil leaves the command out.
 func NewHolder(host string, pid int, started time.Time, argv []string) Holder {
@@ -68,8 +72,11 @@ func (h Holder) Encode() string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	// A struct of strings and an int has no value that the encoder refuses.
-	_ = enc.Encode(wireHolder{h.Host, h.PID, h.Started.UTC().Format(time.RFC3339), h.Cmd})
+	w := wireHolder{Host: h.Host, PID: h.PID, Started: h.Started.UTC().Format(time.RFC3339), Cmd: h.Cmd}
+	if h.Fenced {
+		w.State = stateFenced
+	}
+	_ = enc.Encode(w) // a struct of strings and an int has no value that the encoder refuses
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
@@ -89,7 +96,8 @@ func DecodeHolder(value []byte) (h Holder, ok bool) {
 	if err != nil {
 		return bad, false
 	}
-	return Holder{Host: cut(w.Host, cmdLimit), PID: w.PID, Started: started.UTC(), Cmd: cut(w.Cmd, cmdLimit)}, true
+	return Holder{Host: cut(w.Host, cmdLimit), PID: w.PID, Started: started.UTC(), Cmd: cut(w.Cmd, cmdLimit),
+		Fenced: w.State == stateFenced}, true
 }
 
 // String is for people and safe on a terminal: host, pid and command, or the escaped beginning of a value

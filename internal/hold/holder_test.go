@@ -86,6 +86,7 @@ func TestDecodeHolderBearsHostileValues(t *testing.T) {
 		{"ours", `{"host":"a",` + rest + `,"cmd":"b"}`, true, "a pid 1 (b)"},
 		{"without a command", `{"host":"a",` + rest + `}`, true, "a pid 1"},
 		{"of a later version", `{"host":"a",` + rest + `,"label":{"x":[1]}}`, true, "a pid 1"},
+		{"in a state that it does not know", `{"host":"a",` + rest + `,"state":"odd"}`, true, "a pid 1"},
 		{"hostile text in its fields", `{"host":"\u001b[2J",` + rest + `,"cmd":"\u202e"}`, true, `\x1b[2J pid 1 (\u202e)`},
 		{"a lone surrogate", `{"host":"\ud800",` + rest + `}`, true, "\uFFFD pid 1"},
 		{"empty", ``, false, ``},
@@ -130,4 +131,13 @@ func FuzzDecodeHolder(f *testing.F) {
 			t.Fatalf("%+v reads back as %+v, %v", h, back, ok)
 		}
 	})
+}
+
+func TestAFencedHolderReadsBack(t *testing.T) {
+	t.Parallel()
+	h := hold.NewHolder("h", 1, started, nil)
+	h.Fenced = true
+	if back, ok := hold.DecodeHolder([]byte(h.Encode())); !ok || back != h || !strings.Contains(h.Encode(), `"state":"fenced"`) {
+		t.Errorf("%s reads back as %+v, %v", h.Encode(), back, ok)
+	}
 }

@@ -40,14 +40,16 @@ func (q *question) against(host, name string, queue []coord.Candidate, open *ope
 	}
 	first := queue[0]
 	h, ours := hold.DecodeHolder([]byte(first.Identity))
-	who := fmt.Sprintf("held by %s, token %d", h, first.Token)
+	var unsettled *openHold
+	if open != nil && !open.of(name, first) {
+		unsettled = open
+	}
+	who := standingText(first, unsettled)
 	switch {
-	case !ours || h.Host != host || q.pid != 0 && h.PID != q.pid:
+	case !ours || h.Host != host || q.pid != 0 && h.PID != q.pid, unsettled != nil, h.Fenced:
 		return who
 	case first.Token < q.minRev:
 		return fmt.Sprintf("%s, which is below %d", who, q.minRev)
-	case open != nil && !open.of(name, first):
-		return who + ", which waits for the end of an earlier hold"
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/hold"
 )
 
 // Times of a follower.
@@ -28,18 +29,23 @@ const (
 // It reads the queue once and then applies the events since, so that no change is skipped, however short the
 // leader's time was. Only where the events are gone (compaction, a store whose history went back) it reads
 // the queue again and tells the difference.
+//
+// A first in the queue that settles does not lead yet: see unsettled.go for how that is told.
 type follower struct {
 	client *clientv3.Client
-	prefix string        // of the candidates, with the final slash
+	office string
+	prefix string        // of its candidates, with the final slash
 	every  time.Duration // probeEvery
 	within time.Duration // probeFor
 
 	patience int // doubts until the events that are missed are given up; see doubtsMost
 
-	say    func(leader coord.Candidate) error // the zero value: nobody leads
-	away   func(why error)                    // etcd does not answer: what was said may be out of date
-	back   func()                             // it answers again
-	listen func() error                       // with each probe: why nobody listens any more, if so
+	// say tells of a leader, the zero value where there is none; and of the earlier hold whose end it waits for before
+	// it leads, nil where there is none.
+	say    func(leader coord.Candidate, unsettled *openHold) error
+	away   func(why error) // etcd does not answer: what was said may be out of date
+	back   func()          // it answers again
+	listen func() error    // with each probe: why nobody listens any more, if so
 
 	queue  map[string]coord.Candidate
 	rev    int64 // the queue is known up to this revision; 0: not known
@@ -47,6 +53,8 @@ type follower struct {
 	gone   bool  // away was the last that was said of etcd
 	told   bool  // last was said
 	last   coord.Candidate
+
+	unsettled *openHold // what was said last that it waits for
 }
 
 // run tells changes until ctx ends, or nobody wants to hear of them. What etcd does is no reason to end.
@@ -54,12 +62,14 @@ func (f *follower) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		// Where the events from here on are gone, or do not come, the difference has to do.
 		if f.rev == 0 || f.doubts >= f.patience {
-			if err := f.again(ctx); err != nil {
-				return err
-			}
+			f.again(ctx)
 		}
 		if f.rev != 0 {
-			if err := f.watch(ctx); err != nil {
+			told, err := f.tell(ctx)
+			if err == nil && told {
+				err = f.watch(ctx)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -75,16 +85,11 @@ func (f *follower) run(ctx context.Context) error {
 	return nil
 }
 
-// again reads the whole queue and tells the difference.
-func (f *follower) again(ctx context.Context) error {
+// again reads the whole queue, as far as etcd answers.
+func (f *follower) again(ctx context.Context) {
 	try, cancel := context.WithTimeout(ctx, f.within)
 	defer cancel()
-	err := f.list(try)
-	f.hear(ctx, err)
-	if err != nil {
-		return nil
-	}
-	return f.tell()
+	f.hear(ctx, f.list(try))
 }
 
 // list reads the whole queue, linearizably.
@@ -104,12 +109,15 @@ func (f *follower) list(ctx context.Context) error {
 func (f *follower) watch(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	late := time.AfterFunc(f.within, cancel) // the client waits without bound for a watch to be created
-	events := f.client.Watch(clientv3.WithRequireLeader(ctx), f.prefix, clientv3.WithPrefix(), clientv3.WithRev(f.rev+1))
-	late.Stop()
+	events := f.events(ctx, cancel, f.prefix, clientv3.WithPrefix())
+	var record clientv3.WatchChan // nil while nothing has to be settled
 	probe := time.NewTicker(f.every)
 	defer probe.Stop()
 	for {
+		if f.unsettled != nil && record == nil {
+			open, _ := hold.OfficeKeys(f.office)
+			record = f.events(ctx, cancel, open.String())
+		}
 		select {
 		case got, open := <-events:
 			if got.CompactRevision != 0 {
@@ -118,22 +126,36 @@ func (f *follower) watch(ctx context.Context) error {
 			if !open || got.Err() != nil {
 				return nil
 			}
-			if err := f.apply(got.Events); err != nil {
+			if told, err := f.apply(ctx, got.Events); err != nil || !told {
 				return err
 			}
-		case <-probe.C:
-			if err := f.check(ctx); err != nil {
-				return err
-			}
-			if f.rev == 0 || f.doubts > 0 {
+			continue
+		case _, open := <-record:
+			if !open {
 				return nil
 			}
+		case <-probe.C:
+		}
+		// Two watches have no common order. So what the record's says is only a reason to look at both.
+		if err := f.check(ctx); err != nil {
+			return err
+		}
+		if f.rev == 0 || f.doubts > 0 {
+			return nil
 		}
 	}
 }
 
-// apply takes events in. What happened in one step is one change.
-func (f *follower) apply(events []*clientv3.Event) error {
+// events watches from behind what is known. The client waits without bound for a watch to be created: cancel ends that.
+func (f *follower) events(ctx context.Context, cancel func(), key string, o ...clientv3.OpOption) clientv3.WatchChan {
+	late := time.AfterFunc(f.within, cancel)
+	defer late.Stop()
+	return f.client.Watch(clientv3.WithRequireLeader(ctx), key, append(o, clientv3.WithRev(f.rev+1))...)
+}
+
+// apply takes events in. What happened in one step is one change. It stops at a change that could not be told: the
+// next watch begins behind that one.
+func (f *follower) apply(ctx context.Context, events []*clientv3.Event) (told bool, err error) {
 	for i, ev := range events {
 		if ev.Type == clientv3.EventTypeDelete {
 			delete(f.queue, string(ev.Kv.Key))
@@ -145,11 +167,11 @@ func (f *follower) apply(events []*clientv3.Event) error {
 			continue
 		}
 		f.reached()
-		if err := f.tell(); err != nil {
-			return err
+		if told, err := f.tell(ctx); err != nil || !told {
+			return false, err
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // put takes a candidate in. A key of another election, nested in this one, is none.
@@ -166,7 +188,11 @@ func (f *follower) check(ctx context.Context) error {
 	}
 	try, cancel := context.WithTimeout(ctx, f.within)
 	defer cancel()
-	f.hear(ctx, f.probe(try))
+	settled, err := f.probe(try)
+	f.hear(ctx, err)
+	if settled {
+		return f.settled()
+	}
 	return nil
 }
 
@@ -189,16 +215,20 @@ func (f *follower) reached() {
 }
 
 // probe compares the leader with what is known. A difference may be an event that is on its way, so it is
-// only a doubt: the watch begins anew behind what it last told, and nothing is skipped.
-func (f *follower) probe(ctx context.Context) error {
-	got, err := f.client.Get(ctx, f.prefix, clientv3.WithFirstCreate()...)
+// only a doubt: the watch begins anew behind what it last told, and nothing is skipped. settled says that the
+// leader that was told of waits for nothing any more.
+func (f *follower) probe(ctx context.Context) (settled bool, err error) {
+	open, _ := hold.OfficeKeys(f.office)
+	got, err := f.client.Txn(ctx).Then(
+		clientv3.OpGet(f.prefix, clientv3.WithFirstCreate()...), clientv3.OpGet(open.String()),
+	).Commit()
 	if err != nil {
-		return err
+		return false, err
 	}
 	leader := coord.Candidate{}
-	for _, kv := range got.Kvs {
+	for _, kv := range got.Responses[0].GetResponseRange().Kvs {
 		if leader = coord.CandidateOf(kv); strings.Contains(leader.Key[len(f.prefix):], "/") {
-			return nil // nested, and older than any of ours: it says nothing
+			return false, nil // nested, and older than any of ours: it says nothing
 		}
 	}
 	switch {
@@ -208,8 +238,9 @@ func (f *follower) probe(ctx context.Context) error {
 		f.doubts++
 	default:
 		f.doubts = 0
+		settled = f.unsettled != nil && leader == f.last && unsettledBy(f.office, leader, got.Responses[1].GetResponseRange().Kvs) == nil
 	}
-	return nil
+	return settled, nil
 }
 
 // leader is the oldest candidate that is known, the zero value where there is none.
@@ -220,16 +251,6 @@ func (f *follower) leader() (oldest coord.Candidate) {
 		}
 	}
 	return oldest
-}
-
-// tell says who leads, unless that was said last.
-func (f *follower) tell() error {
-	leader := f.leader()
-	if f.told && leader == f.last {
-		return nil
-	}
-	f.told, f.last = true, leader
-	return f.say(leader)
 }
 
 // errNobodyReads is why a follower ends whose output nobody reads any more.

@@ -18,19 +18,25 @@ import (
 type following struct {
 	follower
 	office string
-	told   chan string // identities; "" for nobody, "away" and "back"
+	told   chan string // identities, with "settles" for who does; "" for nobody, "away" and "back"
 }
 
 func follow(t *testing.T, cli *clientv3.Client, office string) *following {
 	t.Helper()
 	f := &following{office: office, told: make(chan string, 99)}
 	f.follower = follower{
-		client: cli, prefix: hold.ElectRange(office), every: 200 * time.Millisecond, within: 300 * time.Millisecond,
+		client: cli, office: office, prefix: hold.ElectRange(office), every: 200 * time.Millisecond, within: 300 * time.Millisecond,
 		patience: 1000, // a busy machine is no reason to skip a change
-		say:      func(c coord.Candidate) error { f.told <- c.Identity; return nil },
-		away:     func(error) { f.told <- "away" },
-		back:     func() { f.told <- "back" },
-		listen:   func() error { return nil },
+		say: func(c coord.Candidate, unsettled *openHold) error {
+			if unsettled != nil {
+				c.Identity += " settles"
+			}
+			f.told <- c.Identity
+			return nil
+		},
+		away:   func(error) { f.told <- "away" },
+		back:   func() { f.told <- "back" },
+		listen: func() error { return nil },
 	}
 	return f
 }
@@ -97,7 +103,7 @@ func TestAFollowerSkipsNoChangeHoweverShort(t *testing.T) {
 	leaveB()
 	seatAs(t, cli, office, "d")
 	f.run(t)
-	f.tells(t, "a", "b", "", "d")
+	f.tells(t, "", "a", "b", "", "d")
 }
 
 func TestAHandOverInOneStepIsNoVacancy(t *testing.T) {
@@ -121,7 +127,7 @@ func TestAHandOverInOneStepIsNoVacancy(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.run(t)
-	f.tells(t, "a", "b", "b says more")
+	f.tells(t, "", "a", "b", "b says more")
 }
 
 func TestAFollowerSurvivesCompaction(t *testing.T) {
@@ -141,7 +147,7 @@ func TestAFollowerSurvivesCompaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.run(t)
-	f.tells(t, "b")
+	f.tells(t, "", "b")
 	seatAs(t, cli, office, "c")
 }
 
@@ -160,7 +166,7 @@ func TestAFollowerTellsInOrderWhatHappenedWhileEtcdWasAway(t *testing.T) {
 			}
 			f.run(t)
 			leave := seatAs(t, cli, office, "a")
-			f.tells(t, "a")
+			f.tells(t, "", "a")
 			fault(proxy)
 			f.tells(t, "away")
 			leave()
@@ -191,7 +197,7 @@ func TestAFollowerDoesNotBelieveAWatchThatContradictsTheStore(t *testing.T) {
 			f.patience = tt.patience
 			tt.spoil(f)
 			f.run(t)
-			f.tells(t, "a")
+			f.tells(t, "", "a")
 		})
 	}
 }
@@ -209,7 +215,7 @@ func TestAFollowerEndsWhenNobodyListens(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	f = follow(t, cli, office)
-	f.say = func(coord.Candidate) error { return deaf }
+	f.say = func(coord.Candidate, *openHold) error { return deaf }
 	if err := f.list(t.Context()); err != nil {
 		t.Fatal(err)
 	}

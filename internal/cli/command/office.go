@@ -237,8 +237,7 @@ func (o *office) holder() string {
 	if err != nil || len(queue) == 0 {
 		return ""
 	}
-	h, _ := hold.DecodeHolder([]byte(queue[0].Identity))
-	return fmt.Sprintf(": held by %s, token %d", h, queue[0].Token)
+	return ": " + standingText(queue[0], nil)
 }
 
 // close ends what Acquire began. released says that the hold was given up, or never was: only then is

@@ -31,6 +31,28 @@ func (o *openHold) of(office string, first coord.Candidate) bool {
 	return o.lease != 0 && first.Key == hold.ElectKey(office, o.lease).String() && first.Token <= uint64(o.mod)
 }
 
+// standingText says in a few words how the first of a queue stands; unsettled is what it waits for, nil: it leads.
+func standingText(first coord.Candidate, unsettled *openHold) string {
+	h, _ := hold.DecodeHolder([]byte(first.Identity))
+	text := fmt.Sprintf("%s, token %d", h, first.Token)
+	switch {
+	case unsettled != nil:
+		return "next is " + text + ", which waits for the end of " + unsettled.whose()
+	case h.Fenced:
+		return "left by " + text + ", whose on-lose failed: nobody is at work, and it is free when the lease is over"
+	}
+	return "held by " + text
+}
+
+// whose says whose hold an open record is about.
+func (o *openHold) whose() string {
+	if o.lease == 0 {
+		return "an earlier hold, whose record cannot be read"
+	}
+	h, _ := hold.DecodeHolder([]byte(o.holder))
+	return fmt.Sprintf("an earlier hold: %s, lease %s", h, hold.FormatLease(o.lease))
+}
+
 // text is one line that says why the next holder settles.
 func (o *openHold) text() string {
 	if o.lease == 0 {

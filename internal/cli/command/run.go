@@ -104,6 +104,9 @@ func (c *call) round(ctx context.Context, f *electFlags, name, file string, argv
 		Logger: log,
 	}, o, g, signals)
 
+	if out.Status.Outcome == hold.ResultHookFailed {
+		o.fence()
+	}
 	// The guard leaves while the lease is revoked.
 	farewell := make(chan error, 1)
 	go func() { farewell <- g.Close() }()

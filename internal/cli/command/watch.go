@@ -63,17 +63,16 @@ func (c *call) follow(ctx context.Context, f *electFlags, client *clientv3.Clien
 	}}
 	log := cli.NewLogger(c.env.Stderr, f.Quiet, f.LogFormat)
 	w := &follower{
-		client: client, prefix: hold.ElectRange(name), every: probeEvery, within: probeFor, patience: doubtsMost,
-		say:    func(leader coord.Candidate) error { return p.print(ctx, leader) },
+		client: client, office: name, prefix: hold.ElectRange(name), every: probeEvery, within: probeFor, patience: doubtsMost,
+		say: func(leader coord.Candidate, unsettled *openHold) error {
+			return p.print(ctx, leader, unsettled)
+		},
 		away:   func(why error) { sayAway(log, name, why) },
 		back:   func() { log.Warn("etcd answers again", "name", name) },
 		listen: func() error { return readerGone(c.env.Stdout) },
 	}
 	if err := f.Reach(ctx, client, w.list); err != nil {
 		return lacking(client, f.Settings, lookNeeds(name), err)
-	}
-	if err := w.tell(); err != nil {
-		return err
 	}
 	return w.run(ctx)
 }
@@ -91,8 +90,8 @@ type changePrinter struct {
 	last  coord.Candidate                           // who led before
 }
 
-// print prints that leader leads, or that nobody does.
-func (p *changePrinter) print(ctx context.Context, leader coord.Candidate) error {
+// print prints that leader leads, that it waits for the end of an earlier hold, or that nobody leads.
+func (p *changePrinter) print(ctx context.Context, leader coord.Candidate, unsettled *openHold) error {
 	now := time.Now().UTC().Truncate(time.Second)
 	var line []byte
 	switch one := (seat{Kind: hold.KindElect, Name: p.name, State: stateVacant, TTLLeft: -1, At: now.Format(time.RFC3339)}); {
@@ -101,10 +100,9 @@ func (p *changePrinter) print(ctx context.Context, leader coord.Candidate) error
 		one.Last = last.wire()
 		line = p.line(one, now, "vacant"+last.text())
 	default:
-		held := seatOf(p.name, 0, leader)
-		held.TTLLeft, held.At = one.TTLLeft, one.At
-		h, _ := hold.DecodeHolder([]byte(leader.Identity))
-		line = p.line(held, now, fmt.Sprintf("held by %s, token %d", h, leader.Token))
+		first := seatOf(p.name, 0, leader, unsettled)
+		first.TTLLeft, first.At = one.TTLLeft, one.At
+		line = p.line(first, now, standingText(leader, unsettled))
 	}
 	p.last = leader
 	if _, err := p.to.Write(line); errors.Is(err, syscall.EPIPE) {

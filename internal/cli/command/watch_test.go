@@ -130,6 +130,32 @@ func TestWatchInJSONHasTheNamesOfWho(t *testing.T) {
 	}
 }
 
+func TestWatchSaysWhoSettlesAndWhoLeads(t *testing.T) {
+	t.Parallel()
+	office, cli := etcdtest.Office(t), etcdtest.Shared(t).Client(t)
+	if _, err := cli.Put(t.Context(), settle(office).Open, `{"lease":"7b","ttl":10,"holder":{"host":"old\u001b[2J","pid":9,"started":"2026-01-01T00:00:00Z"}}`); err != nil {
+		t.Fatal(err)
+	}
+	put(t, cli, office, hold.NewHolder("next", 1, testTime, nil).Encode())
+	s, table, lines := at(t), make(reader), make(reader)
+	codes := []<-chan int{s.startTo(table, "elect", office, "--watch"), s.startTo(lines, "elect", office, "--watch", "--json")}
+	contains(t, table.next(t), "next is next pid 1, token ", `, which waits for the end of an earlier hold: old\x1b[2J pid 9, lease 7b`)
+	contains(t, lines.next(t), `"state":"settling","host":"next"`, `"unsettled":{"host":"old\u001b[2J","pid":9,"cmd":"","lease":"7b","ttl_ms":10000,`)
+	if _, err := cli.Delete(t.Context(), settle(office).Open); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, table.next(t), "held by next pid 1, token ")
+	contains(t, lines.next(t), `"state":"held","host":"next"`)
+	for range codes {
+		s.signals <- syscall.SIGTERM
+	}
+	for _, code := range codes {
+		if c := wait(t, code); c != 143 {
+			t.Errorf("code %d", c)
+		}
+	}
+}
+
 func TestWatchEndsQuietlyWhenNobodyReads(t *testing.T) {
 	t.Parallel()
 	office := etcdtest.Office(t)

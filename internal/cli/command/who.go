@@ -19,9 +19,11 @@ import (
 
 // States of a seat.
 const (
-	stateHeld    = "held"
-	stateWaiting = "waiting"
-	stateVacant  = "vacant" // nobody's: the line stands for the office
+	stateHeld     = "held"
+	stateSettling = "settling" // first in the queue, and waiting for the end of an earlier hold
+	stateFenced   = "fenced"   // on-lose failed under --fence-on-lose: nobody is at work, and the lease runs out
+	stateWaiting  = "waiting"
+	stateVacant   = "vacant" // nobody's: the line stands for the office
 )
 
 // seat is one line of the answer to --who and --watch: a holder, somebody who waits, or nobody.
@@ -39,8 +41,7 @@ type seat struct {
 	Lease     string    `json:"lease"`
 	TTLLeft   int64     `json:"ttl_left_ms"`         // -1: not known
 	Position  int       `json:"position"`            // in the queue: 0 leads
-	Settling  bool      `json:"settling,omitempty"`  // first, and waiting for the end of an earlier hold
-	Unsettled *wireOpen `json:"unsettled,omitempty"` // the earlier hold that the next holder waits for
+	Unsettled *wireOpen `json:"unsettled,omitempty"` // the earlier hold that it, or the next holder, waits for
 	Value     string    `json:"value,omitempty"`     // of a key that is no holder of ours, escaped
 	At        string    `json:"at,omitempty"`        // --watch: when it was seen
 	Last      *wireLast `json:"last,omitempty"`      // --watch, vacant: how the last hold ended
@@ -94,11 +95,8 @@ func look(ctx context.Context, client *clientv3.Client, name string) (standing, 
 		s.unsettled = open
 	}
 	for i, candidate := range queue {
-		one := seatOf(name, i, candidate)
+		one := seatOf(name, i, candidate, s.unsettled)
 		one.TTLLeft = ttlLeft(ctx, client, candidate.Lease)
-		if i == 0 && s.unsettled != nil {
-			one.Settling, one.Unsettled = true, s.unsettled.wire()
-		}
 		s.seats = append(s.seats, one)
 	}
 	_, last := hold.OfficeKeys(name)
@@ -137,15 +135,22 @@ func readOffice(ctx context.Context, client *clientv3.Client, name string) ([]co
 	return queue, record, nil
 }
 
-func seatOf(name string, position int, c coord.Candidate) seat {
+// seatOf is a place in the queue. unsettled is what the first one waits for; nil: it leads.
+func seatOf(name string, position int, c coord.Candidate, unsettled *openHold) seat {
 	s := seat{
 		Kind: hold.KindElect, Name: name, State: stateWaiting, Position: position,
 		Rev: c.Token, Lease: hold.FormatLease(int64(c.Lease)),
 	}
-	if position == 0 {
+	h, ours := hold.DecodeHolder([]byte(c.Identity))
+	switch {
+	case position > 0:
+	case unsettled != nil:
+		s.State, s.Unsettled = stateSettling, unsettled.wire()
+	case h.Fenced:
+		s.State = stateFenced
+	default:
 		s.State = stateHeld
 	}
-	h, ours := hold.DecodeHolder([]byte(c.Identity))
 	if !ours {
 		s.Value = h.String()
 		return s
@@ -189,16 +194,11 @@ func printTable(w io.Writer, name string, s standing) {
 		if one.TTLLeft >= 0 {
 			left = (time.Duration(one.TTLLeft) * time.Millisecond).String()
 		}
-		cmd, state := one.Cmd, one.State
+		cmd := hold.Escape(one.Cmd)
 		if one.Value != "" {
 			cmd = one.Value // escaped already
-		} else {
-			cmd = hold.Escape(cmd)
 		}
-		if one.Settling {
-			state = "settling"
-		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", one.Position, state, dash(hold.Escape(one.Host)),
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", one.Position, one.State, dash(hold.Escape(one.Host)),
 			dash(number(one.PID)), dash(one.Started), one.Rev, one.Lease, left, dash(cmd))
 	}
 	_ = t.Flush()

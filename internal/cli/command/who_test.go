@@ -204,7 +204,7 @@ func TestWhoSaysWhenTheNextHolderWouldSettle(t *testing.T) {
 			contains(t, s.stdout.String(), "0         settling  next", tt.text)
 			s = at(t)
 			s.conch("elect", office, "--who", "--json")
-			contains(t, s.stdout.String(), `"state":"held"`, `"settling":true,"unsettled":{`)
+			contains(t, s.stdout.String(), `"state":"settling"`, `"unsettled":{`)
 			if _, err := cli.Delete(t.Context(), settle(office).Open); err != nil {
 				t.Fatal(err)
 			}
