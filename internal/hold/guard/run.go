@@ -62,7 +62,7 @@ func (r *run) wantTerm(why string) {
 // killDue is when SIGKILL is due, and why.
 func (r *run) killDue() (hold.Instant, string) {
 	if k := r.deadlines.Kill; k != 0 && (r.killAt == 0 || k <= r.killAt) {
-		return k, "the deadline passed"
+		return k, ReasonDeadline
 	}
 	return r.killAt, r.why
 }

@@ -17,9 +17,13 @@ const (
 	contEvery  = 250 * time.Millisecond // SIGCONT to a child that stops again and again
 )
 
-// Reasons that are given in more than one place.
+// Reasons that are given in more than one place. Each signal has its own: what was asked for is the reason for SIGTERM,
+// and not for the SIGKILL that follows when the time for it has run out.
 const (
-	tooLate  = "too late: the deadline passed"
+	ReasonDeadline  = "the deadline passed"
+	ReasonKillAfter = "kill-after" // it ran out
+
+	tooLate  = "too late: " + ReasonDeadline
 	leftOver = "left over after the exit"
 )
 
@@ -72,7 +76,7 @@ func (t *table) handle(q Request, now hold.Instant) {
 		if q.KillAt == 0 {
 			q.KillAt = now + r.killAfter
 		}
-		r.limit(q.KillAt, q.Reason)
+		r.limit(q.KillAt, ReasonKillAfter)
 		r.wantTerm(q.Reason)
 	case q.Op == OpKill:
 		r.limit(now, q.Reason)
@@ -176,7 +180,7 @@ func (t *table) remains(r *run, pids []int, now hold.Instant) {
 	}
 	r.cleared = true
 	if due, _ := r.killDue(); !r.termed || due == 0 {
-		r.limit(now+r.killAfter, leftOver)
+		r.limit(now+r.killAfter, ReasonKillAfter)
 	}
 	t.hands.terminate(r)
 	t.termSent(r, leftOver, now)
@@ -218,7 +222,7 @@ func (t *table) step(now hold.Instant) {
 func (t *table) stepTerm(r *run, now hold.Instant) {
 	if !r.overdue && (passed(r.deadlines.Term, now) || passed(r.deadlines.Kill, now)) {
 		r.overdue = true
-		r.wantTerm("the deadline passed")
+		r.wantTerm(ReasonDeadline)
 	}
 	if r.term != "" && !r.termed && r.pid != 0 && !r.exited {
 		// A stopped process gets it only when it is continued.

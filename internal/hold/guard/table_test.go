@@ -15,8 +15,9 @@ import (
 // play is a table whose hands only write down what they are asked to do. Time is in seconds.
 type play struct {
 	*testing.T
-	table table
-	did   []string
+	table  table
+	did    []string
+	events []Event
 }
 
 func newPlay(t *testing.T) *play {
@@ -32,7 +33,7 @@ func (p *play) signal(r *run, sig syscall.Signal) { p.note("signal %s %d", r.id,
 func (p *play) terminate(r *run)                  { p.note("terminate %s", r.id) }
 func (p *play) kill(r *run)                       { p.note("kill %s", r.id) }
 func (p *play) release(w *will, closing bool)     { p.note("release %s %v", w.run, closing) }
-func (p *play) emit(e Event)                      { p.note("%s %s", e.Kind, e.Run) }
+func (p *play) emit(e Event)                      { p.note("%s %s", e.Kind, e.Run); p.events = append(p.events, e) }
 func sec(s float64) hold.Instant                  { return hold.Instant(math.Round(s*1e6)) * 1000 }
 func (p *play) ask(s float64, q Request)          { p.table.handle(q, sec(s)); p.table.step(sec(s)) }
 func (p *play) at(s float64)                      { p.table.step(sec(s)) }
@@ -151,6 +152,37 @@ func TestAStoppedRunIsKilledAtTheEarlierOfBothInstants(t *testing.T) {
 	p.want("")
 	p.at(10)
 	p.want("kill 1, kill-sent 1")
+}
+
+// Red when SIGKILL is given the reason of the SIGTERM before it.
+func TestEachSignalHasAReasonOfItsOwn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		what       func(p *play, r *run)
+		term, kill string
+	}{
+		"asked to stop": {func(p *play, _ *run) { p.ask(1, Request{Op: OpStop, Run: "1", Reason: "signal SIGTERM"}) }, "signal SIGTERM", ReasonKillAfter},
+		"the deadline":  {func(p *play, _ *run) { p.at(10) }, ReasonDeadline, ReasonDeadline},
+		"asked to kill": {func(p *play, _ *run) { p.ask(1, Request{Op: OpKill, Run: "1", Reason: "second signal"}) }, ReasonDeadline, "second signal"},
+		"what is left": {func(p *play, r *run) {
+			p.table.ended(r, 0, 0, sec(1))
+			p.table.remains(r, []int{77}, sec(1))
+		}, leftOver, ReasonKillAfter},
+		"a loss, clipped": {func(p *play, _ *run) { p.ask(9, Request{Op: OpStop, Run: "1", KillAt: sec(20), Reason: "key gone"}) }, "key gone", ReasonDeadline},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			r := p.started("1", deadlines(10, 20), 2*time.Second, "")
+			tt.what(p, r)
+			p.at(30)
+			reasons := map[Kind]string{}
+			for _, e := range p.events {
+				reasons[e.Kind] = e.Reason
+			}
+			if reasons[KindTermSent] != tt.term || reasons[KindKillSent] != tt.kill {
+				t.Errorf("%q and %q, want %q and %q", reasons[KindTermSent], reasons[KindKillSent], tt.term, tt.kill)
+			}
+		})
+	}
 }
 
 func TestAStopWithoutAnInstantMeansKillAfter(t *testing.T) {

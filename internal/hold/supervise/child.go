@@ -56,6 +56,9 @@ func (m *machine) onStarted(ev guard.Event) {
 // onRefused: nothing was started, and nothing will be under this run id.
 func (m *machine) onRefused(ev guard.Event) {
 	switch {
+	case m.phase == clearing && ev.Code == 0: // too late: its own limit, there is no other
+		m.cleared(fmt.Errorf("%w: it did not start within %v", errUnclean, m.cfg.HookTimeout))
+		return
 	case m.phase == clearing:
 		m.cleared(fmt.Errorf("%w: exec %s: %w", errUnclean, shell, syscall.Errno(ev.Code)))
 		return
@@ -95,9 +98,11 @@ func execError(errno syscall.Errno, path string) error {
 func (m *machine) onSent(ev guard.Event) {
 	// It did so without having been asked: its own timer ran out, so the child was told to stop, and no
 	// renewal that was under way can take that back (I3). After the child's exit it ends leftovers.
+	reason := ev.Reason
 	switch {
 	case m.phase == clearing:
 		m.cut(m.overtime())
+		reason = m.hookReason(ev)
 	case m.stopBy == 0 && m.exit == nil && m.hookExit == nil:
 		m.lose(errTimer)
 	}
@@ -107,7 +112,7 @@ func (m *machine) onSent(ev guard.Event) {
 	}
 	if !*sent {
 		*sent = true
-		m.transition(text, slog.String("reason", ev.Reason))
+		m.transition(text, slog.String("reason", reason))
 	}
 }
 

@@ -70,6 +70,17 @@ func (m *machine) cut(why string) {
 	}
 }
 
+// hookReason is why on-lose got a signal. Its deadlines, as the guard knows them, are the limits of a hook.
+func (m *machine) hookReason(ev guard.Event) string {
+	switch {
+	case ev.Reason != guard.ReasonDeadline:
+		return ev.Reason
+	case ev.Kind == guard.KindKillSent:
+		return guard.ReasonKillAfter
+	}
+	return m.overtime()
+}
+
 func (m *machine) overtime() string { return fmt.Sprintf("did not end within %v", m.cfg.HookTimeout) }
 
 // onEquipped: nothing of on-acquire is left. The child starts if it succeeded and nothing else came in between.

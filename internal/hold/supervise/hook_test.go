@@ -262,3 +262,52 @@ func TestWhatAHookGets(t *testing.T) {
 		}
 	}
 }
+
+// The reason of a line is why that signal was sent, not why an earlier one was.
+func TestSignalsToOnLoseHaveTheReasonsOfAHook(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig
+	cfg.OnLose, cfg.FenceOnLose, cfg.HookTimeout = "clear", true, 2*time.Second
+	runs := []event{says(guard.KindReady), won(), says(guard.KindStarted), exitedWith(0), says(guard.KindGone)}
+	sent := func(kind guard.Kind, reason string) event {
+		return about("1f-1/on-lose", guard.Event{Kind: kind, Reason: reason})
+	}
+	for name, tt := range map[string]struct {
+		story []event
+		want  []string
+	}{
+		"it takes too long": {
+			[]event{sent(guard.KindTermSent, guard.ReasonDeadline), sent(guard.KindKillSent, guard.ReasonDeadline)},
+			[]string{"term-sent did not end within 2s", "kill-sent kill-after"},
+		},
+		"a second signal": {
+			[]event{sent(guard.KindKillSent, "second signal SIGINT")},
+			[]string{"kill-sent second signal SIGINT"},
+		},
+		"it comes too late": {
+			[]event{about("1f-1/on-lose", guard.Event{Kind: guard.KindRefused})},
+			[]string{"hold is left to its ttl on-lose did not succeed: it did not start within 2s"},
+		},
+	} {
+		m := newMachine(cfg, 0)
+		for _, ev := range runs {
+			m.step(ev)
+		}
+		var got []string
+		for _, ev := range tt.story {
+			for _, a := range m.step(ev) {
+				if a.kind != actLog {
+					continue
+				}
+				for _, attr := range a.line.attrs {
+					if attr.Key == "reason" {
+						got = append(got, a.line.text+" "+attr.Value.String())
+					}
+				}
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
