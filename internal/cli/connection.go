@@ -12,8 +12,7 @@ import (
 // Connection are the flags that every command which speaks to etcd has.
 type Connection struct {
 	Settings
-	Quiet     bool
-	LogFormat string // text or json
+	Quiet bool
 
 	access access
 }

@@ -71,6 +71,14 @@ func (e Env) Lookup(name string) (value string, ok bool) {
 	return "", false
 }
 
+// LogFormat is the log format where no flag says so: that of the variable, as far as it makes sense.
+func (e Env) LogFormat() string {
+	if format, _ := e.Lookup("CONCH_LOG_FORMAT"); format == logJSON {
+		return format
+	}
+	return "text"
+}
+
 // private are the variables that are for conch alone, and that no child inherits: secrets, and the line to the service
 // manager, which would take a child's word for ours.
 var private = []string{

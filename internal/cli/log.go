@@ -16,7 +16,7 @@ func NewLogger(w io.Writer, quiet bool, format string) *slog.Logger {
 	if quiet {
 		level = slog.LevelWarn
 	}
-	if format == "json" {
+	if format == logJSON {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: readable}))
 	}
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))

@@ -47,7 +47,7 @@ func TestFailSaysWhyInOneLine(t *testing.T) {
 		{errors.New("odd"), hold.CodeUnreachable, "conch: odd\n"},
 	} {
 		var got bytes.Buffer
-		if code := Fail(Env{Stderr: &got}, tt.err); code != tt.code || got.String() != tt.want {
+		if code := Fail(Env{Stderr: &got}, "text", tt.err); code != tt.code || got.String() != tt.want {
 			t.Errorf("Fail(%v) = %d, %q", tt.err, code, got.String())
 		}
 	}

@@ -1,17 +1,42 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"strings"
 
 	"github.com/go-coord/coord/internal/hold"
 )
 
+// logJSON is the log format in which every line on stderr is an object.
+const logJSON = "json"
+
 // Fail says in one line why a command ends, and gives the exit code that err stands for. The line goes to
 // stderr whether or not the command is quiet: an exit code alone explains nothing.
-func Fail(env Env, err error) int {
-	fmt.Fprintf(env.Stderr, "conch: %s\n", OneLine(err))
-	return hold.ExitCode(err)
+func Fail(env Env, format string, err error) int {
+	code := hold.ExitCode(err)
+	Say(env, format, slog.LevelError, OneLine(err), slog.Int("code", code))
+	return code
+}
+
+// Say writes one line for people on stderr: text, behind the program's name; or a line of the log where that is
+// JSON, so that whoever collects it meets nothing else. text has to be safe on a terminal.
+func Say(env Env, format string, level slog.Level, text string, attrs ...any) {
+	if format == logJSON {
+		NewLogger(env.Stderr, false, format).Log(context.Background(), level, text, attrs...)
+		return
+	}
+	fmt.Fprintf(env.Stderr, "conch: %s\n", text)
+}
+
+// Print writes an answer to stdout, all at once: half an answer is worse than none.
+func Print(stdout io.Writer, answer []byte) error {
+	if _, err := stdout.Write(answer); err != nil {
+		return fmt.Errorf("%w: %w", hold.ErrUnprinted, WithoutPath(err))
+	}
+	return nil
 }
 
 // OneLine is the text of err as one line that is safe on a terminal. What callers escaped already stays as it

@@ -19,6 +19,7 @@ type Settings struct {
 	TLS         TLS           `json:"tls,omitzero"`
 	User        string        `json:"user,omitempty"` // empty: none
 	Password    Secret        `json:"password,omitempty"`
+	LogFormat   string        `json:"log_format,omitempty"` // text or json: the release program has a word to say where it fails
 }
 
 // Encode gives the settings for another process of this program.

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"fmt"
+	"bytes"
 	"io"
 	"slices"
 	"sync"
@@ -36,7 +36,11 @@ func (s *Sink) pass() {
 	for line := range s.lines {
 		_, _ = s.w.Write(line)
 		if n := s.takeDropped(); n > 0 {
-			_, _ = fmt.Fprintf(s.w, "level=WARN msg=\"lines dropped: stderr was not read\" count=%d\n", n)
+			format := "text"
+			if bytes.HasPrefix(line, []byte("{")) { // what was passed on is JSON, and so is this
+				format = logJSON
+			}
+			NewLogger(s.w, false, format).Warn("lines dropped: stderr was not read", "count", n)
 		}
 	}
 }

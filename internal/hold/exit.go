@@ -15,6 +15,7 @@ const (
 	CodeUnreachable   = 69  // etcd cannot be reached, no session could be made, or no guard could be started
 	CodeLost          = 70  // the hold was lost or evicted; nothing of the child is left, unless a WARN line says otherwise
 	CodeHookFailed    = 71  // on-lose did not succeed under --fence-on-lose: the hold was left to its TTL
+	CodeUnprinted     = 74  // a question has an answer, and it could not be printed; never given by a wrapper
 	CodeNotAcquired   = 75  // the hold could not be had: it is taken, the wait ran out, or another maximum is in use
 	CodeFenced        = 76  // a token is below the highest one seen
 	CodePermission    = 77  // etcd refused for want of permission
@@ -34,6 +35,8 @@ var (
 	ErrUnreachable = errors.New("etcd unreachable")
 	// ErrNoGuard is returned when the guard cannot be started or ended before anything was started.
 	ErrNoGuard = errors.New("no guard")
+	// ErrUnprinted is returned when what was asked for could not be written to stdout.
+	ErrUnprinted = errors.New("the answer could not be printed")
 	// ErrNotAcquired is returned when the hold is taken and the caller does not want to wait any longer.
 	ErrNotAcquired = errors.New("not acquired")
 	// ErrPermission is returned when etcd refused for want of permission.
@@ -60,6 +63,7 @@ func ExitCode(err error) int {
 		code int
 	}{
 		{ErrUsage, CodeUsage},
+		{ErrUnprinted, CodeUnprinted},
 		{ErrNotFound, CodeNotFound},
 		{ErrNotExecutable, CodeNotExecutable},
 		{ErrPermission, CodePermission},

@@ -21,6 +21,7 @@ func TestEachErrorHasItsExitCode(t *testing.T) {
 		{hold.ErrNoGuard, 69},
 		{hold.ErrLost, 70},
 		{hold.ErrEvicted, 70},
+		{hold.ErrUnprinted, 74},
 		{hold.ErrNotAcquired, 75},
 		{hold.ErrPermission, 77},
 		{hold.ErrNotExecutable, 126},
@@ -43,9 +44,9 @@ func TestPublicExitCodesDoNotChange(t *testing.T) {
 	got := []int{
 		hold.CodeOK, hold.CodeNo, hold.CodeUsage, hold.CodeUnreachable, hold.CodeLost, hold.CodeHookFailed,
 		hold.CodeNotAcquired, hold.CodeFenced, hold.CodePermission, hold.CodeNotExecutable, hold.CodeNotFound,
-		hold.SignalCode(15),
+		hold.SignalCode(15), hold.CodeUnprinted,
 	}
-	want := []int{0, 1, 64, 69, 70, 71, 75, 76, 77, 126, 127, 143}
+	want := []int{0, 1, 64, 69, 70, 71, 75, 76, 77, 126, 127, 143, 74}
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("code %d of the list is %d, want %d", i, got[i], want[i])

@@ -105,7 +105,7 @@ func format(file, dir string) error {
 		return fmt.Errorf("%w: the #! line of %s names no interpreter", ErrNotExecutable, Escape(file))
 	}
 	if err := executable(under(dir, string(words[0]))); err != nil {
-		return fmt.Errorf("interpreter of %s: %w", Escape(file), err)
+		return fmt.Errorf("%w (the interpreter of %s)", err, Escape(file))
 	}
 	return nil
 }

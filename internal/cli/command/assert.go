@@ -3,9 +3,11 @@ package command
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
 )
 
@@ -28,7 +30,7 @@ func (c *call) assert(ctx context.Context, f *electFlags, name string) (int, err
 		return 0, lacking(client, f.Settings, lookNeeds(name), err)
 	}
 	if why != "" && !f.Quiet {
-		fmt.Fprintf(c.env.Stderr, "conch: %s: %s\n", name, why)
+		cli.Say(c.env, f.LogFormat, slog.LevelInfo, name+": "+why)
 	}
 	return answer(why == ""), nil
 }

@@ -1,9 +1,8 @@
 package command
 
 import (
+	"bytes"
 	"context"
-	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -53,17 +52,18 @@ func (c *call) completion() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root, w := cmd.Root(), cmd.OutOrStdout()
+			root := cmd.Root()
+			var script bytes.Buffer // which takes anything: what is written to it cannot fail
 			switch args[0] {
 			case "bash":
-				if _, err := io.WriteString(w, bashAlone); err != nil {
-					return fmt.Errorf("print: %w", err)
-				}
-				return root.GenBashCompletionV2(w, true)
+				script.WriteString(bashAlone)
+				_ = root.GenBashCompletionV2(&script, true)
 			case "zsh":
-				return root.GenZshCompletion(w)
+				_ = root.GenZshCompletion(&script)
+			case "fish":
+				_ = root.GenFishCompletion(&script, true)
 			}
-			return root.GenFishCompletion(w, true)
+			return cli.Print(c.env.Stdout, script.Bytes())
 		},
 	}
 }

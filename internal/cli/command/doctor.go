@@ -44,8 +44,8 @@ func (c *call) doctor() *cobra.Command {
 				return err
 			}
 			found, err := doctor.Visit(cmd.Context(), f.Settings, f.plan)
-			if _, err := c.env.Stdout.Write(f.print(found)); err != nil {
-				return fmt.Errorf("print: %w", err)
+			if err := cli.Print(c.env.Stdout, f.print(found)); err != nil {
+				return err
 			}
 			c.code = answer(!slices.ContainsFunc(found, func(x doctor.Finding) bool { return x.Level == doctor.Fail }))
 			return err

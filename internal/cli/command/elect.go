@@ -146,6 +146,8 @@ func (f *electFlags) checkRun(cmd *cobra.Command, argv []string) error {
 		return cli.Usagef("--wait %v: cannot be combined with --nonblock, which waits for nothing", f.wait)
 	case f.vacantFor > 0 && (f.nonblock || f.waits && f.wait == 0):
 		return cli.Usagef("--campaign-after %v: cannot be combined with --nonblock, which waits for nothing", f.vacantFor)
+	case f.waits && f.vacantFor >= f.wait && f.vacantFor > 0:
+		return cli.Usagef("--campaign-after %v: want less than --wait %v, or the wait is over before the campaign begins", f.vacantFor, f.wait)
 	case len(argv) == 0 && flags.ArgsLenAtDash() < 0:
 		return cli.Usagef("no command given: -- CMD [ARG...] is missing")
 	case len(argv) == 0:

@@ -3,7 +3,7 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 
 	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/internal/hold"
@@ -28,10 +28,25 @@ func (h *held) Lost() <-chan struct{}    { return h.term.Lost() }
 
 func (h *held) Cause() error {
 	if cause := context.Cause(h.term.Context()); cause != nil {
-		return fmt.Errorf("%w: %w", hold.ErrLost, cause)
+		return loss{cause}
 	}
 	return nil
 }
+
+// loss is the loss of a hold. Its text is what happened; that a term or a session was lost by it, as the library
+// has it, would be to say the same thing again.
+type loss struct{ cause error }
+
+func (l loss) Error() string {
+	for _, why := range []error{coord.ErrUnproven, coord.ErrLeaseGone, coord.ErrKeyGone, coord.ErrKeyReplaced} {
+		if errors.Is(l.cause, why) {
+			return hold.ErrLost.Error() + ": " + why.Error()
+		}
+	}
+	return hold.ErrLost.Error() + ": " + l.cause.Error()
+}
+
+func (l loss) Unwrap() []error { return []error{hold.ErrLost, l.cause} }
 
 // Release gives up the key and closes the record. The revoke follows at once, and nobody here waits for it: office.close
 // does. Not before: a key that goes ahead of its record looks like an unclean end to the successor.

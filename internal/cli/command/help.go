@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -12,8 +13,13 @@ import (
 
 // help prints what a command does, examples first; of a topic, its text. It is plain text: nothing that conch
 // prints has colours.
-func help(cmd *cobra.Command, _ []string) {
-	w := cmd.OutOrStdout()
+func (c *call) help(cmd *cobra.Command, _ []string) {
+	var text bytes.Buffer
+	writeHelp(&text, cmd)
+	c.unprinted = cli.Print(c.env.Stdout, text.Bytes())
+}
+
+func writeHelp(w io.Writer, cmd *cobra.Command) {
 	fmt.Fprintf(w, "%s\n\n", cmd.Short)
 	if cmd.IsAdditionalHelpTopicCommand() {
 		fmt.Fprintln(w, cmd.Long)

@@ -254,7 +254,7 @@ func TestAGuardReleasesWithWhatWasInTheFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, keys := testament(t, el)
-	if err := releaseFor(strings.NewReader(string(s.Encode())), strings.NewReader(keys), false); err != nil {
+	if err := releaseFrom(strings.NewReader(string(s.Encode())), strings.NewReader(keys), false); err != nil {
 		t.Fatal(err)
 	}
 	queue(t, root, office, 0)

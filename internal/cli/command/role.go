@@ -24,9 +24,12 @@ func Role(args []string) (code int, played bool) {
 	if !release {
 		return 0, false
 	}
-	if err := releaseFor(os.NewFile(guard.SettingsFD, "settings"), os.Stdin, closing); err != nil {
-		fmt.Fprintf(os.Stderr, "conch: %s\n", cli.OneLine(err))
-		return hold.CodeUnreachable, true
+	s, err := releaseSettings(os.NewFile(guard.SettingsFD, "settings"))
+	if err == nil {
+		err = releaseFor(s, os.Stdin, closing)
+	}
+	if err != nil {
+		return cli.Fail(cli.Env{Stderr: os.Stderr}, s.LogFormat, err), true
 	}
 	return hold.CodeOK, true
 }
@@ -37,17 +40,18 @@ const releaseWithin = 9 * time.Second
 // settingsLimit is more than settings have, with three files in them.
 const settingsLimit = 8 << 20
 
+// releaseSettings reads what the wrapper left for its release program.
+func releaseSettings(file io.ReaderAt) (cli.Settings, error) {
+	raw, err := io.ReadAll(io.NewSectionReader(file, 0, settingsLimit))
+	if err != nil {
+		return cli.Settings{}, fmt.Errorf("read settings: %w", err)
+	}
+	return cli.DecodeSettings(raw)
+}
+
 // releaseFor ends the hold that the testament describes, whose wrapper is dead and whose child is gone.
 // closing closes the open record only: the wrapper is frozen, and its key runs out by itself.
-func releaseFor(settings io.ReaderAt, testament io.Reader, closing bool) error {
-	raw, err := io.ReadAll(io.NewSectionReader(settings, 0, settingsLimit))
-	if err != nil {
-		return fmt.Errorf("read settings: %w", err)
-	}
-	s, err := cli.DecodeSettings(raw)
-	if err != nil {
-		return err
-	}
+func releaseFor(s cli.Settings, testament io.Reader, closing bool) error {
 	var keys coord.TermKeys
 	if err := json.NewDecoder(testament).Decode(&keys); err != nil {
 		return fmt.Errorf("read testament: %w", err)

@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func TestAGuardReleasesForADeadWrapper(t *testing.T) {
 	el := lead(t, office, "dead")
 	settings, keys := testament(t, el)
 	for range 2 { // it may be repeated
-		if err := releaseFor(strings.NewReader(settings), strings.NewReader(keys), false); err != nil {
+		if err := releaseFrom(strings.NewReader(settings), strings.NewReader(keys), false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,7 +47,7 @@ func TestAGuardClosesTheRecordOfAFrozenWrapper(t *testing.T) {
 	office := etcdtest.Office(t)
 	el := lead(t, office, "frozen")
 	settings, keys := testament(t, el)
-	if err := releaseFor(strings.NewReader(settings), strings.NewReader(keys), true); err != nil {
+	if err := releaseFrom(strings.NewReader(settings), strings.NewReader(keys), true); err != nil {
 		t.Fatal(err)
 	}
 	cli := etcdtest.Shared(t).Client(t)
@@ -61,11 +62,11 @@ func TestAReleaseWithoutItsPapersFails(t *testing.T) {
 	t.Parallel()
 	good := string(cli.Settings{Endpoints: []string{"127.0.0.1:1"}, DialTimeout: time.Second}.Encode())
 	for _, tt := range []struct{ settings, keys string }{{"", "{}"}, {"{}", "{}"}, {good, ""}, {good, "[]"}} {
-		if err := releaseFor(strings.NewReader(tt.settings), strings.NewReader(tt.keys), false); err == nil {
+		if err := releaseFrom(strings.NewReader(tt.settings), strings.NewReader(tt.keys), false); err == nil {
 			t.Errorf("settings %q, testament %q: want an error", tt.settings, tt.keys)
 		}
 	}
-	if err := releaseFor(unreadable{}, strings.NewReader("{}"), false); err == nil {
+	if err := releaseFrom(unreadable{}, strings.NewReader("{}"), false); err == nil {
 		t.Error("settings that cannot be read: want an error")
 	}
 }
@@ -81,4 +82,13 @@ func TestAProcessOfAUserPlaysNoRole(t *testing.T) {
 			t.Errorf("%q plays a role", args)
 		}
 	}
+}
+
+// releaseFrom is the work of the release program.
+func releaseFrom(settings io.ReaderAt, testament io.Reader, closing bool) error {
+	s, err := releaseSettings(settings)
+	if err != nil {
+		return err
+	}
+	return releaseFor(s, testament, closing)
 }

@@ -26,10 +26,22 @@ func Main(ctx context.Context, env cli.Env) int {
 		args = append([]string{"version"}, args[1:]...)
 	}
 	root.SetArgs(args)
-	if err := root.ExecuteContext(ctx); err != nil {
-		return cli.Fail(env, err)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = c.unprinted
+	}
+	if err != nil {
+		return cli.Fail(env, logFormat(cmd, env), err)
 	}
 	return c.code
+}
+
+// logFormat is how the log is to be written, as far as that is known where a command line makes no sense.
+func logFormat(cmd *cobra.Command, env cli.Env) string {
+	if f := cmd.Flags().Lookup("log-format"); f != nil && f.Changed {
+		return f.Value.String()
+	}
+	return env.LogFormat()
 }
 
 // call is one run of the program.
@@ -37,6 +49,8 @@ type call struct {
 	env   cli.Env
 	began time.Time
 	code  int // what the command found out, where that is no error
+
+	unprinted error // of help, which has no error to return
 }
 
 const rootExample = `  conch elect reports -- ./make-reports  run it while this host holds the office "reports"
@@ -58,11 +72,11 @@ func (c *call) root() *cobra.Command {
 	root.SetOut(c.env.Stdout)
 	root.SetErr(c.env.Stderr)
 	root.SetFlagErrorFunc(cli.FlagError)
-	root.SetHelpFunc(help)
+	root.SetHelpFunc(c.help)
 	root.Flags().Bool("version", false, "the same as conch version")
 	elect := c.elect()
 	root.AddCommand(elect, c.doctor(), c.completion(), c.version())
-	root.AddCommand(topics(elect)...)
+	root.AddCommand(c.topics(elect)...)
 	root.SetHelpCommand(c.helpCommand())
 	return root
 }

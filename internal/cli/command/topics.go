@@ -12,11 +12,11 @@ import (
 )
 
 // topics are what can be read about that is no command. The variables are those of the flags of commands.
-func topics(commands ...*cobra.Command) []*cobra.Command {
+func (c *call) topics(commands ...*cobra.Command) []*cobra.Command {
 	environment := &cobra.Command{Use: "environment", Short: "What the environment says, and what a child sees in it."}
 	environment.SetHelpFunc(func(cmd *cobra.Command, args []string) { // made when it is read: each run has topics
 		cmd.Long = environmentText(commands)
-		help(cmd, args)
+		c.help(cmd, args)
 	})
 	return []*cobra.Command{{Use: "exit-codes", Short: "What the exit codes mean.", Long: exitCodesText}, environment}
 }
@@ -42,6 +42,7 @@ Of a question (--who, --assert, doctor):
   1          no; nobody leads
   64, 77     as above
   69         etcd cannot say: a question is never answered from old knowledge
+  74         what there is to say could not be printed; of version, help and completion too
 
 --watch ends with 128+n by signal n, and with 0 when nobody reads its output any more.`
 

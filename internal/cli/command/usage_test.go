@@ -70,6 +70,9 @@ func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 		{"empty hook", []string{"elect", "x", "--on-acquire", "", "--", "true"}, []string{`--on-acquire ""`, "script"}},
 		{"fence without hook", []string{"elect", "x", "--fence-on-lose", "--", "true"}, []string{"--fence-on-lose", "--on-lose"}},
 		{"time for no hook", []string{"elect", "x", "--hook-timeout", "5s", "--", "true"}, []string{"--hook-timeout 5s", "--on-acquire or --on-lose"}},
+		{"hooks in next to no time", []string{"elect", "x", "--hook-timeout", "1ns", "--on-lose", "x", "--", "true"}, []string{`--hook-timeout "1ns"`, "from 10ms"}},
+		{"a hook that no shell gets", []string{"elect", "x", "--on-lose", strings.Repeat("#", max(0, hold.ArgLimit()-10)), "--", "true"}, []string{`--on-lose "####`, strconv.Itoa(hold.ArgLimit()-10) + " bytes", "at most " + strconv.Itoa(hold.ArgLimit()-20)}},
+		{"campaign after the wait", []string{"elect", "x", "--campaign-after", "10s", "--wait", "10s", "--", "true"}, []string{"--campaign-after 10s", "--wait 10s"}},
 		{"hooks in no time", []string{"elect", "x", "--hook-timeout", "-1s", "--on-lose", "x", "--", "true"}, []string{"hook-timeout", `"-1s"`}},
 		{"log in an unknown format", []string{"elect", "x", "--log-format", "xml", "--", "true"}, []string{"log-format", `"xml"`, "text or json"}},
 		{"status file nowhere", []string{"elect", "x", "--status-file", "/nonexistent/s", "--", "true"}, []string{"--status-file", `"/nonexistent/s"`, "no such file"}},
@@ -115,6 +118,51 @@ func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 			contains(t, line, tt.want...)
 			if s.stdout.String() != "" {
 				t.Errorf("stdout has %q", s.stdout.String())
+			}
+		})
+	}
+}
+
+// Whoever collects JSON meets nothing else, whatever is wrong.
+func TestUnderJSONEveryLineIsAnObject(t *testing.T) {
+	t.Parallel()
+	office, dead := etcdtest.Office(t), etcdtest.Refused(t)
+	lead(t, office, hold.Holder{Host: "node2", PID: 42}.Encode())
+	for _, tt := range []struct {
+		name    string
+		environ []string
+		args    []string
+		code    int
+	}{
+		{"a bad value behind the flag", nil, []string{"elect", "x", "--log-format", "json", "--ttl", "0", "--", "true"}, 64},
+		{"an unknown flag behind the flag", nil, []string{"elect", "x", "--log-format=json", "--nope", "--", "true"}, 64},
+		{"what is found out later", nil, []string{"elect", "x", "--wait", "1s", "--nonblock", "--log-format", "json", "--", "true"}, 64},
+		{"a bad name", nil, []string{"elect", "a/b\x1b", "--log-format", "json", "--", "true"}, 64},
+		{"by the variable", []string{"CONCH_LOG_FORMAT=json"}, []string{"elect", "x", "--ttl", "0", "--", "true"}, 64},
+		{"by the variable, where there is no such flag", []string{"CONCH_LOG_FORMAT=json"}, []string{"completion", "tcsh"}, 64},
+		{"by the variable, of no command", []string{"CONCH_LOG_FORMAT=json"}, []string{"elct"}, 64},
+		{"no such command", nil, []string{"elect", "x", "--log-format", "json", "--", "no-such-command"}, 127},
+		{"no etcd", nil, []string{"elect", "x", "--log-format", "json", "--endpoints", dead, "--dial-timeout", "200ms", "--", "true"}, 69},
+		{"taken", nil, []string{"elect", office, "--log-format", "json", "--nonblock", "--", "true"}, 75},
+		{"taken after a wait", nil, []string{"elect", office, "--log-format", "json", "--wait", "50ms", "--", "true"}, 75},
+		{"an assertion that does not hold", nil, []string{"elect", office, "--log-format", "json", "--assert"}, 1},
+		{"an on-acquire that fails", nil, []string{"elect", office + ".2", "--log-format", "json", "--on-acquire", "exit 3", "--", "true"}, 75},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := at(t)
+			s.environ = append(s.environ, tt.environ...)
+			if code := s.conch(tt.args...); code != tt.code {
+				t.Errorf("code %d, want %d", code, tt.code)
+			}
+			var last map[string]any
+			for line := range strings.Lines(s.stderr.String()) {
+				last = nil
+				if err := json.Unmarshal([]byte(line), &last); err != nil {
+					t.Errorf("got %q: %v", line, err)
+				}
+			}
+			if tt.code != 1 && (last["level"] != "ERROR" || last["code"] != float64(tt.code)) || last["msg"] == "" {
+				t.Errorf("the last line is %v", last)
 			}
 		})
 	}

@@ -42,8 +42,5 @@ func printVersion(w io.Writer, asJSON bool) error {
 	if asJSON {
 		text = cli.JSONLine(b)
 	}
-	if _, err := w.Write(text); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	return nil
+	return cli.Print(w, text)
 }

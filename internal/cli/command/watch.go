@@ -105,12 +105,11 @@ func (p *changePrinter) print(ctx context.Context, leader coord.Candidate, unset
 		line = p.line(first, now, standingText(leader, unsettled))
 	}
 	p.last = leader
-	if _, err := p.to.Write(line); errors.Is(err, syscall.EPIPE) {
+	err := cli.Print(p.to, line)
+	if errors.Is(err, syscall.EPIPE) {
 		return errNobodyReads
-	} else if err != nil {
-		return fmt.Errorf("print: %w", err)
 	}
-	return nil
+	return err
 }
 
 func (p *changePrinter) line(one seat, now time.Time, text string) []byte {

@@ -182,10 +182,10 @@ func TestWatchEndsQuietlyWhenNobodyReads(t *testing.T) {
 func TestWatchSaysWhatItCannotPrint(t *testing.T) {
 	t.Parallel()
 	s := at(t)
-	if c := wait(t, s.startTo(broken{}, "elect", etcdtest.Office(t), "--watch")); c != hold.CodeUnreachable {
+	if c := wait(t, s.startTo(broken{}, "elect", etcdtest.Office(t), "--watch")); c != hold.CodeUnprinted {
 		t.Errorf("code %d", c)
 	}
-	contains(t, s.stderr.String(), "print: broken pipe")
+	contains(t, s.stderr.String(), "the answer could not be printed: broken pipe")
 }
 
 // stuck is a stdout whose reader has stopped reading.

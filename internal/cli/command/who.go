@@ -71,17 +71,13 @@ func (c *call) tellWho(ctx context.Context, f *electFlags, name string) (int, er
 		return 0, lacking(client, f.Settings, lookNeeds(name), err)
 	}
 
-	// All at once: half a table is worse than none.
 	var out bytes.Buffer
 	if f.output.JSON() {
 		printJSON(&out, name, s)
 	} else {
 		printTable(&out, name, s)
 	}
-	if _, err := c.env.Stdout.Write(out.Bytes()); err != nil {
-		return 0, fmt.Errorf("print: %w", err)
-	}
-	return answer(len(s.seats) > 0), nil
+	return answer(len(s.seats) > 0), cli.Print(c.env.Stdout, out.Bytes())
 }
 
 // look reads the queue with the record beside it, what the leases have left, and how the last hold ended.

@@ -40,11 +40,13 @@ func (d Dev) Main(ctx context.Context, env cli.Env) int {
 	case asksHelp(env.Args, ""):
 		return d.help(ctx, env)
 	case asksHelp(env.Args, "serve"):
-		fmt.Fprint(env.Stdout, serveHelp)
+		if err := cli.Print(env.Stdout, []byte(serveHelp)); err != nil {
+			return cli.Fail(env, env.LogFormat(), err)
+		}
 		return hold.CodeOK
 	case env.Args[0] == "serve":
 		if len(env.Args) > 1 {
-			return cli.Fail(env, cli.Usagef("serve takes no arguments, got %s", cli.Quote(env.Args[1])))
+			return cli.Fail(env, env.LogFormat(), cli.Usagef("serve takes no arguments, got %s", cli.Quote(env.Args[1])))
 		}
 		return d.serve(ctx, env, false)
 	}
@@ -64,13 +66,13 @@ func (d Dev) Main(ctx context.Context, env cli.Env) int {
 	// What does.
 	shared, err := d.shared(env)
 	if err != nil {
-		return cli.Fail(env, err)
+		return cli.Fail(env, line.logFormat(env), err)
 	}
 	start, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	endpoint, started, err := shared.Ensure(start)
 	if err != nil {
-		return cli.Fail(env, err)
+		return cli.Fail(env, line.logFormat(env), err)
 	}
 	line.announce(env, want, endpoint, started)
 	return d.Run(ctx, line.at(env, endpoint))
@@ -88,7 +90,7 @@ func (d Dev) shared(env cli.Env) (embed.Shared, error) {
 func (d Dev) serve(ctx context.Context, env cli.Env, hints bool) int {
 	shared, err := d.shared(env)
 	if err != nil {
-		return cli.Fail(env, err)
+		return cli.Fail(env, env.LogFormat(), err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -116,7 +118,7 @@ func (d Dev) serve(ctx context.Context, env cli.Env, hints bool) int {
 			}
 		case err := <-done:
 			if err != nil {
-				return cli.Fail(env, err)
+				return cli.Fail(env, env.LogFormat(), err)
 			}
 			return hold.CodeOK
 		}

@@ -2,7 +2,6 @@ package dev
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/go-coord/coord/internal/cli"
@@ -50,6 +49,8 @@ func asksHelp(args []string, command string) bool {
 
 // help explains what conch-dev adds, and then conch.
 func (d Dev) help(ctx context.Context, env cli.Env) int {
-	fmt.Fprint(env.Stdout, devHelp)
+	if err := cli.Print(env.Stdout, []byte(devHelp)); err != nil {
+		return cli.Fail(env, env.LogFormat(), err)
+	}
 	return d.Run(ctx, env)
 }

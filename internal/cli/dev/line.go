@@ -2,6 +2,7 @@ package dev
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -77,7 +78,27 @@ func (l line) announce(env cli.Env, want, endpoint string, started bool) {
 	if quiet || slices.Contains(l.own, "--quiet") || !started {
 		return
 	}
-	fmt.Fprintf(env.Stderr, "conch-dev: nothing answers at %s: started an etcd member at %s\n", hold.EscapeCut(want, 100), endpoint)
+	text := fmt.Sprintf("nothing answers at %s: started an etcd member at %s", hold.EscapeCut(want, 100), endpoint)
+	if format := l.logFormat(env); format == "json" {
+		cli.Say(env, format, slog.LevelInfo, text)
+		return
+	}
+	fmt.Fprintf(env.Stderr, "conch-dev: %s\n", text)
+}
+
+// logFormat is how conch will write its log, as far as conch-dev understands the line.
+func (l line) logFormat(env cli.Env) string {
+	format := env.LogFormat()
+	for i, arg := range l.own {
+		value, given := strings.CutPrefix(arg, "--log-format=")
+		if arg == "--log-format" && i+1 < len(l.own) {
+			value, given = l.own[i+1], true
+		}
+		if given {
+			format = value
+		}
+	}
+	return format
 }
 
 // at is env with the member's endpoint, for conch and all that it starts. No flag names another: see certain.

@@ -37,11 +37,14 @@ func isHook(run string) bool { return strings.Contains(run, "/") }
 func (m *machine) hook(script string) *guard.Spec {
 	return &guard.Spec{
 		Path: shell,
-		Argv: []string{"sh", "-c", "exec </dev/null >&2\n" + script, "conch"},
+		Argv: []string{"sh", "-c", HookText(script), "conch"},
 		Env:  append(withHold(m.env, m.cfg.Name, m.info), envHook+"="+m.part.String(), envHeld+"="+yesNo(!m.lost)),
 		Dir:  m.cfg.Dir,
 	}
 }
+
+// HookText is what the shell gets that runs a hook: one argument.
+func HookText(script string) string { return "exec </dev/null >&2\n" + script }
 
 func yesNo(b bool) string {
 	if b {

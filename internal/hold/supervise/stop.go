@@ -3,6 +3,7 @@ package supervise
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"syscall"
 
 	"github.com/go-coord/coord/internal/hold"
@@ -16,7 +17,8 @@ func (m *machine) lose(cause error) {
 		return // what is over cannot be lost: nothing of the child is left
 	}
 	m.lost, m.cause = true, cause
-	m.warnTransition("lost", slog.String("reason", cause.Error()))
+	reason := strings.TrimPrefix(cause.Error(), hold.ErrLost.Error()+": ") // the line says that already
+	m.warnTransition("lost", slog.String("reason", reason))
 	switch m.phase {
 	case held:
 		m.leave()
