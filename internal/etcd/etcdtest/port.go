@@ -34,13 +34,14 @@ func reservePort() (address string, release func(), err error) {
 		return "", nil, fmt.Errorf("reserve port: %w", err)
 	}
 	for range 1000 {
-		port := strconv.Itoa(firstPort + rand.IntN(lastPort-firstPort+1))
+		number := firstPort + rand.IntN(lastPort-firstPort+1)
+		port := strconv.Itoa(number)
 		f, err := os.OpenFile(filepath.Join(dir, port), os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			return "", nil, fmt.Errorf("reserve port: %w", err)
 		}
 		address := net.JoinHostPort("127.0.0.1", port)
-		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && bindable(address) {
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && bindable(number) {
 			return address, func() { f.Close() }, nil
 		}
 		f.Close()
@@ -48,12 +49,18 @@ func reservePort() (address string, release func(), err error) {
 	return "", nil, fmt.Errorf("reserve port: none free between %d and %d", firstPort, lastPort)
 }
 
-// bindable reports whether nobody outside of these tests has the address.
-func bindable(address string) bool {
-	l, err := net.Listen("tcp", address)
+// bindable reports whether nobody outside of these tests listens there. The socket that finds out is bound and never
+// listens: a process that some other test forks in this very moment has it too until its exec, and a listener that lives
+// on there would keep the port from the member it is meant for.
+func bindable(port int) bool {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
 		return false
 	}
-	l.Close()
-	return true
+	defer unix.Close(fd)
+	unix.CloseOnExec(fd)
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) != nil {
+		return false
+	}
+	return unix.Bind(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}) == nil
 }

@@ -3,9 +3,11 @@ package etcdtest
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -71,11 +73,23 @@ func (s *Server) Start() {
 	// Not the test's context: that ends before the cleanups run.
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	m, err := embed.Start(ctx, s.config)
+	m, err := start(ctx, s.config)
 	if err != nil {
 		s.t.Fatalf("etcdtest: %v", err)
 	}
 	s.running = m
+}
+
+// start starts a member on a reserved port. Nobody else gets that; but what was forked while a member before it listened
+// has its listener, too, until its exec.
+func start(ctx context.Context, c embed.Config) (*embed.Member, error) {
+	for {
+		m, err := embed.Start(ctx, c)
+		if !errors.Is(err, syscall.EADDRINUSE) || ctx.Err() != nil {
+			return m, err
+		}
+		time.Sleep(time.Millisecond) // nobody tells when a port is free
+	}
 }
 
 // shared is the one member that all tests of this process may use. It is the package's only state: a
@@ -114,7 +128,7 @@ func startShared() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	m, err := embed.Start(ctx, embed.Config{Dir: dir, Listen: address, Name: "shared", Unsynced: true})
+	m, err := start(ctx, embed.Config{Dir: dir, Listen: address, Name: "shared", Unsynced: true})
 	if err != nil {
 		release()
 		os.RemoveAll(dir)
