@@ -91,8 +91,15 @@ type lastHold struct {
 	at     time.Time
 }
 
+// howLimit is more bytes than any word for an end of ours has.
+const howLimit = 20
+
 func ofEnd(e coord.Ended) *lastHold {
-	return &lastHold{token: e.Token, holder: e.Holder, how: hold.End(e.How), at: e.At}
+	how := hold.End(e.How)
+	if len(how) > howLimit {
+		how = hold.End(hold.EscapeCut(string(how), howLimit))
+	}
+	return &lastHold{token: e.Token, holder: e.Holder, how: how, at: e.At}
 }
 
 // text goes behind "vacant"; nothing for no hold.
@@ -103,7 +110,7 @@ func (l *lastHold) text() string {
 	h, _ := hold.DecodeHolder([]byte(l.holder))
 	how := "which has not said how it ended"
 	if l.how != "" {
-		how = hold.EscapeCut(string(l.how), 20) + " " + l.at.Format(time.RFC3339)
+		how = hold.EscapeCut(string(l.how), 2*howLimit) + " " + l.at.Format(time.RFC3339)
 	}
 	return fmt.Sprintf("; last held by %s, token %d, %s", h, l.token, how)
 }
