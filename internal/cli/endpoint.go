@@ -70,7 +70,7 @@ func parseEndpoint(s string) (string, error) {
 		return "", errMoreThanHost
 	}
 	host, port, err := net.SplitHostPort(rest)
-	if err != nil || host == "" || !printable(host) {
+	if err != nil || host == "" || !hostLike(host) {
 		return "", errHostPort
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 || port[0] == '+' {
@@ -85,4 +85,12 @@ func parseEndpoint(s string) (string, error) {
 // printable refuses what no host is named: spaces and control characters, anything beyond ASCII.
 func printable(host string) bool {
 	return !strings.ContainsFunc(host, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// hostLike accepts what names and addresses are made of. Anything else, such as a percent sign, means something in the
+// URL that etcd's client makes of it.
+func hostLike(host string) bool {
+	return !strings.ContainsFunc(host, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(".-_:", r))
+	})
 }

@@ -48,6 +48,31 @@ func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 		{"endpoints empty", []string{"elect", "x", "--endpoints", "", "--", "true"}, []string{"--endpoints", `""`}},
 		{"endpoints with a comma too many", []string{"elect", "x", "--endpoints", "a:1,", "--", "true"}, []string{"--endpoints", "empty"}},
 		{"status file without name", []string{"elect", "x", "--status-file", "", "--", "true"}, []string{"--status-file"}},
+		{"ttl empty", []string{"elect", "x", "--ttl", "", "--", "true"}, []string{`--ttl ""`, "whole seconds"}},
+		{"ttl beyond what can be counted", []string{"elect", "x", "--ttl", "9223372036854775808ns", "--", "true"}, []string{"--ttl", "24h"}},
+		{"ttl of more than 9e9 s", []string{"elect", "x", "--ttl", "9000000001s", "--", "true"}, []string{"--ttl", "24h"}},
+		{"ttl with a space", []string{"elect", "x", "--ttl", "1 s", "--", "true"}, []string{`--ttl "1 s"`}},
+		{"kill-after empty", []string{"elect", "x", "--kill-after", "", "--", "true"}, []string{`--kill-after ""`, "above 0"}},
+		{"kill-after for ever", []string{"elect", "x", "--kill-after", "inf", "--", "true"}, []string{`--kill-after "inf"`, "above 0"}},
+		{"wait empty", []string{"elect", "x", "--wait", "", "--", "true"}, []string{`--wait ""`, "--nonblock"}},
+		{"wait 0 with nonblock", []string{"elect", "x", "--wait", "0", "--nonblock", "--", "true"}, []string{"--wait 0s", "--nonblock"}},
+		{"nonblock maybe", []string{"elect", "x", "--nonblock=maybe", "--", "true"}, []string{`--nonblock "maybe"`, "true or false"}},
+		{"dial-timeout 0", []string{"elect", "x", "--dial-timeout", "0", "--", "true"}, []string{`--dial-timeout "0"`, "above 0"}},
+		{"a flag of dashes", []string{"elect", "x", "---", "--", "true"}, []string{`"---"`}},
+		{"a flag without a name", []string{"elect", "x", "--=x", "--", "true"}, []string{`"--=x"`}},
+		{"endpoints of nothing but commas", []string{"elect", "x", "--endpoints", ",", "--", "true"}, []string{`--endpoints ","`, "empty", "host:port"}},
+		{"endpoints of two schemes", []string{"elect", "x", "--endpoints", "http://a:1,https://b:2", "--", "true"}, []string{"--endpoints", "mixed"}},
+		{"endpoint without brackets", []string{"elect", "x", "--endpoints", "::1:2379", "--", "true"}, []string{`"::1:2379"`, "host:port"}},
+		{"endpoint with half of them", []string{"elect", "x", "--endpoints", "[::1", "--", "true"}, []string{`"[::1"`, "host:port"}},
+		{"endpoint with port 0", []string{"elect", "x", "--endpoints", "a:0", "--", "true"}, []string{`"a:0"`, "1 to 65535"}},
+		{"endpoint with port 70000", []string{"elect", "x", "--endpoints", "a:70000", "--", "true"}, []string{`"a:70000"`, "1 to 65535"}},
+		{"endpoint without a port", []string{"elect", "x", "--endpoints", "a", "--", "true"}, []string{`"a"`, "host:port"}},
+		{"endpoint of another scheme", []string{"elect", "x", "--endpoints", "ftp://a:1", "--", "true"}, []string{`"ftp://a:1"`, "http(s)://"}},
+		{"endpoint with a path", []string{"elect", "x", "--endpoints", "http://a:1/v3", "--", "true"}, []string{`"http://a:1/v3"`, "path"}},
+		{"endpoint with a fragment", []string{"elect", "x", "--endpoints", "a:1#f", "--", "true"}, []string{`"a:1#f"`, "fragment"}},
+		{"endpoint with an escape", []string{"elect", "x", "--endpoints", "http://h%zz:1", "--", "true"}, []string{`"http://h%zz:1"`, "host:port"}},
+		{"endpoint of a socket without a path", []string{"elect", "x", "--endpoints", "unix:", "--", "true"}, []string{`"unix:"`, "unix:///path"}},
+		{"endpoint with a line end", []string{"elect", "x", "--endpoints", "a\nb:1", "--", "true"}, []string{`"a\nb:1"`, "host:port"}},
 		{"no office", []string{"elect"}, []string{"no office"}},
 		{"no office but a command", []string{"elect", "--", "true"}, []string{"no office"}},
 		{"empty office", []string{"elect", "", "--", "true"}, []string{"name is empty"}},
@@ -104,6 +129,13 @@ func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 		{"completion for two shells", []string{"completion", "bash", "zsh"}, []string{`"zsh"`, "one shell"}},
 		{"version of what", []string{"version", "etcd"}, []string{`"etcd"`}},
 	}
+	for what, name := range badNames() {
+		tests = append(tests, struct {
+			name string
+			args []string
+			want []string
+		}{"office: " + what, []string{"elect", "--quiet", name, "--", "true"}, []string{"name"}})
+	}
 	endpoint := etcdtest.Untouched(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -112,7 +144,7 @@ func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 				t.Errorf("code %d, want 64", code)
 			}
 			line := s.stderr.String()
-			if strings.Count(line, "\n") != 1 || !strings.HasPrefix(line, "conch: usage: ") || strings.Contains(line, "\x1b") {
+			if strings.Count(line, "\n") != 1 || !strings.HasPrefix(line, "conch: usage: ") || len(line) > 300 || harmless(line, false) != nil {
 				t.Errorf("got %q, want one safe line", line)
 			}
 			contains(t, line, tt.want...)
@@ -165,6 +197,18 @@ func TestUnderJSONEveryLineIsAnObject(t *testing.T) {
 				t.Errorf("the last line is %v", last)
 			}
 		})
+	}
+}
+
+// badNames are names that no office can have.
+func badNames() map[string]string {
+	return map[string]string{
+		"one dot": ".", "only a slash": "/", "a slash at the end": "a/", "a slash in front": "/a", "two slashes": "//", "a semaphore's key": "x/3",
+		"a zero byte": "a\x00b", "the end of all keys": "\x00", "a line end": "a\nb", "a return": "a\rb", "a tab": "a\tb", "a delete": "a\x7f",
+		"a line separator": "a\u2028", "a direction": "a\u202eb", "nothing to see": "a\u200bb", "composed": "\u00e9", "decomposed": "e\u0301",
+		"a letter that looks like another": "\u0430", "no UTF-8": "a\xff", "the end of a range": "\xff", "an escape of a slash": "a%2fb",
+		"a space": "a b", "a quote": "a'b", "a double quote": `a"b`, "a command": "a$(id)", "64 KiB": strings.Repeat("a", 64<<10),
+		"an underscore in front": "_a", "two dots inside": "a..b", "a pattern": "*", "a home": "~",
 	}
 }
 
