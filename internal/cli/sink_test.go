@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -75,6 +76,27 @@ func TestASinkNeverBlocksAndCountsWhatItDropped(t *testing.T) {
 	}
 	if !strings.HasPrefix(g.text(), "line 0\n") || !strings.Contains(g.text(), "lines dropped") {
 		t.Errorf("got %.200q", g.text())
+	}
+}
+
+func TestASinkSaysInJSONWhatItDroppedOfJSON(t *testing.T) {
+	t.Parallel()
+	g := &gate{open: make(chan struct{})}
+	s := NewSink(g)
+	for i := range sinkLines + 10 {
+		fmt.Fprintf(s, "{\"line\":%d}\n", i)
+	}
+	close(g.open)
+	if !s.Close(flushLong) {
+		t.Fatal("Close gave up although everything is read")
+	}
+	if !strings.Contains(g.text(), "lines dropped") {
+		t.Errorf("got %.200q", g.text())
+	}
+	for line := range strings.Lines(g.text()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("got %q", line)
+		}
 	}
 }
 

@@ -179,9 +179,7 @@ func (o *office) campaign(ctx context.Context, el *coord.Election) (*coord.Term,
 // elect campaigns: with a look at most, where nobody wants to wait or the time for it is over already.
 func (o *office) elect(ctx context.Context, el *coord.Election) (*coord.Term, error) {
 	if o.vacantFor > 0 {
-		if err := o.awaitVacancy(ctx, el); err != nil {
-			return nil, err
-		}
+		return o.standIn(ctx, el)
 	}
 	if !o.nonblock && (o.until.IsZero() || time.Now().Before(o.until)) {
 		return el.CampaignTerm(ctx, o.identity)
@@ -194,7 +192,12 @@ func (o *office) elect(ctx context.Context, el *coord.Election) (*coord.Term, er
 		look, cancel = context.WithTimeoutCause(look, leaveWithin/2, errWaited)
 		defer cancel()
 	}
-	won, err := el.TryCampaign(look, o.identity)
+	return o.try(look, el)
+}
+
+// try takes the office if it is free, and never queues for it.
+func (o *office) try(ctx context.Context, el *coord.Election) (*coord.Term, error) {
+	won, err := el.TryCampaign(ctx, o.identity)
 	switch {
 	case err != nil:
 		return nil, err

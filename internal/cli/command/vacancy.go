@@ -10,6 +10,20 @@ import (
 	"github.com/go-coord/coord/internal/hold"
 )
 
+// standIn takes the office once it has been vacant for long enough. Who finds it taken in that moment waits for the
+// next vacancy, and does not queue: in a queue it would come before whoever comes for the office itself.
+func (o *office) standIn(ctx context.Context, el *coord.Election) (*coord.Term, error) {
+	for {
+		if err := o.awaitVacancy(ctx, el); err != nil {
+			return nil, err
+		}
+		term, err := o.try(ctx, el)
+		if !errors.Is(err, hold.ErrNotAcquired) {
+			return term, err
+		}
+	}
+}
+
 // awaitVacancy returns when nobody has led for vacantFor without a break, as far as etcd has told: a time in which it
 // tells nothing does not count. It is no promise that nobody leads: the campaign that follows finds that out.
 func (o *office) awaitVacancy(ctx context.Context, el *coord.Election) error {
