@@ -150,10 +150,11 @@ func TestWhoStepsInLateWaitsForAVacancy(t *testing.T) {
 func TestAWaitBoundsTheVacancyToo(t *testing.T) {
 	t.Parallel()
 	s, office := at(t), etcdtest.Office(t)
-	if code := s.conch("elect", office, "--campaign-after", "1h", "--wait", "20ms", "--", "true"); code != hold.CodeNotAcquired {
+	lead(t, office, "somebody")
+	if code := s.conch("elect", office, "--campaign-after", "10ms", "--wait", "20ms", "--", "true"); code != hold.CodeNotAcquired {
 		t.Errorf("code %d, %s", code, s.stderr.String())
 	}
-	queue(t, etcdtest.Shared(t).Client(t), office, 0)
+	queue(t, etcdtest.Shared(t).Client(t), office, 1)
 }
 
 // until waits until everything that was asked for has been written.

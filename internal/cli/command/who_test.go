@@ -18,7 +18,7 @@ import (
 // put puts a candidate's key as a client does that knows nothing of us, and gives the lease in hex.
 func put(t *testing.T, cli *clientv3.Client, office, value string) (lease string) {
 	t.Helper()
-	granted, err := cli.Grant(t.Context(), 60)
+	granted, err := cli.Grant(t.Context(), 3600) // longer than any test waits for its turn
 	if err != nil {
 		t.Fatal(err)
 	}
