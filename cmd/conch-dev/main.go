@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"os"
-	"time"
 
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/cli/command"
@@ -24,8 +23,8 @@ func main() {
 	if err != nil {
 		self = "/proc/self/exe"
 	}
-	env, stderr := cli.Process()
+	env, ending := cli.Process()
 	code := dev.Dev{Run: command.Main, Self: self}.Main(context.Background(), env)
-	stderr.Close(time.Second)
+	ending.Close()
 	os.Exit(code)
 }

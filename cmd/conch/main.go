@@ -5,21 +5,17 @@ package main
 import (
 	"context"
 	"os"
-	"time"
 
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/cli/command"
 )
 
-// flushWithin is how long the end waits for a reader of stderr.
-const flushWithin = time.Second
-
 func main() {
 	if code, played := command.Role(os.Args); played {
 		os.Exit(code)
 	}
-	env, stderr := cli.Process()
+	env, ending := cli.Process()
 	code := command.Main(context.Background(), env)
-	stderr.Close(flushWithin)
+	ending.Close()
 	os.Exit(code)
 }

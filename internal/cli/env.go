@@ -28,6 +28,9 @@ type Env struct {
 
 	// Signals begins to listen for what may reach a wrapper, until stop is called.
 	Signals func() (signals <-chan os.Signal, stop func())
+	// Interrupted asks that this process, when all is done, be killed by SIGINT instead of exiting with 130, which is the
+	// same to whoever looks at $? only.
+	Interrupted func()
 
 	// Notify tells the service manager (sd_notify(3)); nil where there is none. It may block.
 	Notify func(state string)
@@ -35,19 +38,20 @@ type Env struct {
 	Watchdog time.Duration
 }
 
-// Process is the Env of this process. Stderr is a Sink, to be closed by the caller when all is done.
-func Process() (Env, *Sink) {
+// Process is the Env of this process, and its ending, to be asked for by the caller when all is done.
+func Process() (Env, *Ending) {
 	sink := NewSink(ownStderr())
+	end := &Ending{stderr: sink}
 	env := Env{
 		Name: os.Args[0], Args: os.Args[1:], Environ: os.Environ(),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: sink,
-		Signals: supervise.Signals,
+		Signals: supervise.Signals, Interrupted: end.interrupt,
 	}
 	if os.Getenv("NOTIFY_SOCKET") != "" {
 		env.Notify = func(state string) { _, _ = daemon.SdNotify(false, state) } // whom could one tell that it failed
 		env.Watchdog, _ = daemon.SdWatchdogEnabled(false)                        // a value that is none means no watchdog
 	}
-	return env, sink
+	return env, end
 }
 
 // ownStderr is standard error under another number. A write to a pipe that nobody reads any more is an error there; on

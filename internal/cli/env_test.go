@@ -32,11 +32,12 @@ func TestAChildInheritsAllButOurSecrets(t *testing.T) {
 
 func TestProcessIsThisProcess(t *testing.T) {
 	t.Parallel()
-	env, stderr := Process()
-	if env.Name == "" || len(env.Environ) == 0 || env.Signals == nil || env.Stdout == nil || env.Stdin == nil {
+	env, end := Process()
+	if env.Name == "" || len(env.Environ) == 0 || env.Signals == nil || env.Interrupted == nil || env.Stdout == nil || env.Stdin == nil {
 		t.Errorf("got %+v", env)
 	}
-	if !stderr.Close(flushLong) {
+	end.Close()
+	if !end.stderr.Close(flushLong) {
 		t.Error("a sink without lines did not close")
 	}
 }

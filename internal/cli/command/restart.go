@@ -32,13 +32,14 @@ func (p *pauses) next() time.Duration {
 	return p.last
 }
 
-// over takes in how a round ended, and says whether it was the last one. A signal ends all; and where something of the child
-// is alive, or on-lose has not done what a release needs, another round on this host would be as wrong as on any other.
+// over takes in how a round ended, and says whether it was the last one. A signal ends all, and so does a Ctrl-C, which comes
+// to the child alone where that has the terminal. Where something of the child is alive, or on-lose has not done what a
+// release needs, another round on this host would be as wrong as on any other.
 func (p *pauses) over(out supervise.Outcome) bool {
 	if out.Status.Held >= goodAfter {
 		p.last = 0
 	}
-	return out.Signalled || !out.Clean || out.Status.Outcome == hold.ResultHookFailed
+	return out.Signalled || out.Interrupted || !out.Clean || out.Status.Outcome == hold.ResultHookFailed
 }
 
 // rest waits for the next round. A signal that asks to end comes back as an error.

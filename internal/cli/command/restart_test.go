@@ -52,6 +52,7 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 		"not acquired":           {notBegun(hold.ErrNotAcquired), false},
 		"lost":                   {supervise.Outcome{Clean: true, Started: true, Status: hold.Status{Outcome: hold.ResultLost}}, false},
 		"signalled":              {supervise.Outcome{Clean: true, Signalled: true}, true},
+		"a Ctrl-C":               {supervise.Outcome{Clean: true, Started: true, Interrupted: true}, true},
 		"something is alive":     {supervise.Outcome{Started: true}, true},
 		"on-lose did not do it":  {supervise.Outcome{Clean: true, Status: hold.Status{Outcome: hold.ResultHookFailed}}, true},
 		"a command that is gone": {supervise.Outcome{Clean: true, Status: hold.Status{Outcome: hold.ResultNotStarted}}, false},

@@ -50,15 +50,24 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 		}
 		c.writeStatus(f, out.Status)
 		if !f.restart || again.over(out) {
+			c.interrupted(out.Interrupted)
 			return out.Status.Code, c.failure(out)
 		}
 		var sig signalled
 		if err := again.rest(ctx, signals, log, manager, name, out); errors.As(err, &sig) {
 			c.writeStatus(f, sig.status())
+			c.interrupted(supervise.IsInterrupt(syscall.Signal(sig)))
 			return sig.status().Code, nil
 		}
 		c.began = time.Now()
 		file, resolved = c.resolve(argv[0])
+	}
+}
+
+// interrupted passes on a Ctrl-C to whoever started this process.
+func (c *call) interrupted(yes bool) {
+	if yes && c.env.Interrupted != nil {
+		c.env.Interrupted()
 	}
 }
 

@@ -85,6 +85,9 @@ type Outcome struct {
 	Clean bool
 	// Signalled: a signal asked this process to end.
 	Signalled bool
+	// Interrupted: a Ctrl-C at the terminal ended the child, or this process before the child started. Who started this
+	// process learns of that only if it ends by SIGINT too. Status.Code is 130 then.
+	Interrupted bool
 	// Released: the hold was given up and etcd said so. False after an acquisition means that the key is
 	// left to its TTL; Status.Reason says why.
 	Released bool

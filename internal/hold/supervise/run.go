@@ -52,7 +52,9 @@ func Run(ctx context.Context, cfg Config, acq hold.Acquirer, g Guard, signals <-
 	}
 	defer d.journal.close()
 	d.acquire(acq)
-	return d.loop()
+	out := d.loop()
+	out.Interrupted = term.interrupted(out)
+	return out
 }
 
 // driver gives the machine its events and does what it asks for. Everything that may take time runs in a

@@ -14,6 +14,7 @@ type terminal struct {
 	tty   *os.File
 	group int
 	modes *unix.Termios
+	given bool // the child had it
 }
 
 // openTerminal looks whether there is a terminal and this process is in its foreground. Where there is
@@ -42,13 +43,25 @@ func openTerminal(wanted bool) *terminal {
 // lent is called when the child has the terminal: from now on this process is in the background of it, and
 // a line of log there, and the way back, must not stop it. Not earlier, because a child inherits what its
 // parent ignores.
+//
+// A guard whose standard files are all redirected finds no terminal to give: then this process stays in the foreground.
 func (t *terminal) lent() {
 	if t.tty != nil {
 		signal.Ignore(syscall.SIGTTOU)
+		t.given = !t.foreground()
 	}
 }
 
 func (t *terminal) ours() bool { return t.tty != nil }
+
+// foreground reports whether this process's group is the foreground group. It is not ours to say after restore.
+func (t *terminal) foreground() bool {
+	if t.tty == nil {
+		return false
+	}
+	group, err := unix.IoctlGetInt(int(t.tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == t.group
+}
 
 // restore makes this process's group the foreground group again and resets the modes. A terminal that
 // went away meanwhile needs neither.

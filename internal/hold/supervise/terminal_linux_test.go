@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/go-coord/coord/internal/hold"
 )
 
 // The terminal is tested in processes of its own: this program again, in one of the roles below, as the
@@ -22,7 +24,7 @@ func playRole() bool {
 	case "wrapper":
 		playWrapper()
 	case "background":
-		fmt.Println("ours:", openTerminal(true).ours())
+		fmt.Println("ours:", openTerminal(true).ours() || IsInterrupt(syscall.SIGINT) || openTerminal(true).interrupted(signalledBy(syscall.SIGINT)))
 	case "child":
 		playChild()
 	default:
@@ -59,6 +61,24 @@ func playWrapper() {
 	term.restore()
 	term.restore()
 	show("restored")
+	fmt.Println("interrupted:", term.interrupted(killedBy(syscall.SIGINT)), term.interrupted(killedBy(syscall.SIGTERM)))
+
+	// Another one, which no child gets.
+	again := openTerminal(true)
+	fmt.Println("interrupted, not given:", again.interrupted(killedBy(syscall.SIGINT)))
+	fmt.Println("while waiting:", again.interrupted(signalledBy(syscall.SIGINT)), again.interrupted(signalledBy(syscall.SIGTERM)))
+	again.restore()
+	fmt.Println("between two runs:", IsInterrupt(syscall.SIGINT), IsInterrupt(syscall.SIGTERM))
+}
+
+// killedBy is a run whose child was killed by a signal.
+func killedBy(s syscall.Signal) Outcome {
+	return Outcome{Status: hold.Status{Outcome: hold.ResultChildSignal, Code: hold.SignalCode(int(s))}}
+}
+
+// signalledBy is a run that a signal ended before there was a child.
+func signalledBy(s syscall.Signal) Outcome {
+	return Outcome{Status: hold.Status{Outcome: hold.ResultSignalled, Code: hold.SignalCode(int(s))}}
 }
 
 // must ends a role that cannot go on; the test sees its output.
@@ -107,7 +127,8 @@ func TestTheTerminalComesBackWithItsModes(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 	out, err := cmd.CombinedOutput()
 	want := strings.Join([]string{
-		"ours: true", "before: mine true, echo true", "after the child: mine false, echo false", "restored: mine true, echo true", "",
+		"ours: true", "before: mine true, echo true", "after the child: mine false, echo false", "restored: mine true, echo true",
+		"interrupted: true false", "interrupted, not given: false", "while waiting: true false", "between two runs: true false", "",
 	}, "\n")
 	if err != nil || string(out) != want {
 		t.Errorf("%v, it says\n%swant\n%s", err, out, want)
