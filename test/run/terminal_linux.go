@@ -138,15 +138,29 @@ func (w *Terminal) Group() (group int) {
 	return group
 }
 
+// AwaitGroup waits until a group is in the foreground.
+func (w *Terminal) AwaitGroup(group int) {
+	w.t.Helper()
+	w.until("in the foreground is another group than expected", func() bool { return w.Group() == group })
+}
+
 // Raw waits until a program other than those of the group has the terminal, and has switched it to single keys, as editors
 // and pagers do. It returns that program's group.
-func (w *Terminal) Raw(than int) int {
+func (w *Terminal) Raw(than int) (group int) {
 	w.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(2 * time.Millisecond) { // the kernel tells nobody
-		if group := w.Group(); group != than && w.Modes().Lflag&unix.ICANON == 0 {
-			return group
+	w.until("nobody takes the terminal", func() bool {
+		group = w.Group()
+		return group != than && w.Modes().Lflag&unix.ICANON == 0
+	})
+	return group
+}
+
+// until polls: the kernel tells nobody of what becomes of a terminal.
+func (w *Terminal) until(why string, done func() bool) {
+	w.t.Helper()
+	for end := time.Now().Add(patience); !done(); time.Sleep(2 * time.Millisecond) { // a poll of the terminal
+		if time.Now().After(end) {
+			w.t.Fatalf("%s; the terminal shows %q", why, w.Stdout())
 		}
 	}
-	w.t.Fatalf("nobody takes the terminal; it shows %q", w.Stdout())
-	return 0
 }

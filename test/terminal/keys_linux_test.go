@@ -53,6 +53,7 @@ func TestAShellBelowTheWrapperHasJobControl(t *testing.T) {
 			// A job is stopped, goes on in the background, comes back, and is interrupted; the shell lives on.
 			s.Type("sh -c 'echo \"[u\"\"p]\"; exec sleep 600'" + enter)
 			s.Await("[up]")
+			job := s.Group()
 			s.Type(ctrlZ)
 			s.Await("Stopped")
 			s.Await(prompt)
@@ -61,7 +62,7 @@ func TestAShellBelowTheWrapperHasJobControl(t *testing.T) {
 				t.Errorf("the job does not run: %q", jobs)
 			}
 			s.Type("fg" + enter)
-			s.Await("exec sleep 600") // it is named when it is in the foreground
+			s.AwaitGroup(job)
 			s.Type(ctrlC)
 			s.Await(prompt)
 			if code := s.code(); code != "130" {
