@@ -48,30 +48,13 @@ func TestAFullPipeBehindStderrHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	code := filepath.Join(dir, "code")
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	fd := int(w.Fd()) // once: each call makes the file blocking again
-	if err := syscall.SetNonblock(fd, true); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := syscall.Write(fd, make([]byte, 4096)); err != nil {
-			break // full
-		}
-	}
-	// The shell hands the pipe on as fd 3, in blocking mode as any program would have it.
-	if err := syscall.SetNonblock(fd, false); err != nil {
-		t.Fatal(err)
-	}
+	// The shell hands the pipe on as fd 3.
+	w := fullPipe(t)
 	p := run.StartWith(t, run.Options{
 		Path: "/bin/sh", Args: []string{"-c", `"$0" elect "$1" -- sh -c "exit 5" 2>&3; echo $? >"$2"`, run.Build(t).Conch, etcdtest.Office(t), code},
 		Env:   []string{"CONCH_ENDPOINTS=" + etcdtest.Shared(t).Endpoint()},
 		Extra: []*os.File{w},
 	})
-	w.Close()
 	if c := p.Wait(); c != 0 {
 		t.Fatalf("the shell ended with %d; %s", c, p.Stderr())
 	}
