@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	run.Unignore()
+	_ = os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin") // ip and nft are there, and not everybody looks there
 	code := m.Run()
 	etcdtest.CloseShared()
 	run.Cleanup()
@@ -97,12 +98,25 @@ func newOffice(t *testing.T, endpoints ...string) *office {
 // elect starts a wrapper of a child.
 func (o *office) elect(mode string, flags ...string) *run.Process {
 	o.t.Helper()
+	return run.Start(o.t, o.env(), o.args(mode, flags)...)
+}
+
+// electIn is elect in another network.
+func (o *office) electIn(ns namespace, mode string, flags ...string) *run.Process {
+	o.t.Helper()
+	return ns.start(o.t, o.env(), append([]string{run.Build(o.t).Conch}, o.args(mode, flags)...)...)
+}
+
+func (o *office) env() []string { return []string{"CONCH_ENDPOINTS=" + strings.Join(o.endpoints, ",")} }
+
+// args are those of a wrapper.
+func (o *office) args(mode string, flags []string) []string {
+	o.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	args := append(append([]string{"elect", o.name}, flags...), "--", self, childRole, o.log, mode)
-	return run.Start(o.t, []string{"CONCH_ENDPOINTS=" + strings.Join(o.endpoints, ",")}, args...)
+	return append(append([]string{"elect", o.name}, flags...), "--", self, childRole, o.log, mode)
 }
 
 // act is one line of the log.

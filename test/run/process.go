@@ -116,14 +116,21 @@ func (p *Process) Kill() { p.Signal(syscall.SIGKILL) }
 // Exited is closed when the process has ended and was reaped.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Wait waits for the end of the process and returns its exit code, 128+n where signal n ended it.
-func (p *Process) Wait() int {
+// Code waits for the end of the process and returns its exit code, 128+n where signal n ended it.
+func (p *Process) Code() int {
 	p.t.Helper()
 	select {
 	case <-p.exited:
 	case <-time.After(patience):
 		p.t.Fatalf("process %d does not end; stderr: %s", p.Pid(), p.Stderr())
 	}
+	return p.code
+}
+
+// Wait is Code, and waits for the end of the output as well.
+func (p *Process) Wait() int {
+	p.t.Helper()
+	p.Code()
 	late := time.NewTimer(outputWithin)
 	defer late.Stop()
 	for _, o := range []*output{p.stdout, p.stderr} {
