@@ -74,6 +74,18 @@ func TestCtrlCEndsALoopWhoseWrapperWaits(t *testing.T) {
 	})
 }
 
+// A script has no job control: the Ctrl-C of a child that has the terminal does not come to it, and it has to look at the code.
+func TestAScriptSeesTheCtrlCOfAChildAsACode(t *testing.T) {
+	t.Parallel()
+	s := window(t, "bash", "-c", "while :; do conch elect $OFFICE -- sleep 600 || exit; done")
+	s.Await("msg=child-start")
+	s.Type(ctrlC)
+	if code := s.Wait(); code != 130 {
+		t.Errorf("code %d; %s", code, s.Stdout())
+	}
+	s.free()
+}
+
 // The Ctrl-C is passed on when all else is done: the status file is there, and says what it said before.
 func TestAnInterruptedWrapperHasWrittenItsStatusFile(t *testing.T) {
 	t.Parallel()
