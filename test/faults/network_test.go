@@ -143,7 +143,7 @@ func TestATroubledNetworkIsNoLoss(t *testing.T) {
 			after: func(n *network) { n.filter("tcp sport 2379 counter drop", "tcp dport 2379 counter drop") }, least: 5,
 		},
 		"a fifth of the packets lost": {after: func(n *network) { n.filter(lossy, lossy) }, least: 10},
-		"a storm of resets":           {after: func(n *network) { n.filter(reset, reset) }, least: 3},
+		"a reset every few seconds":   {after: func(n *network) { n.filter(reset, reset) }, least: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
