@@ -130,15 +130,14 @@ func (c *candidate) putRecord() clientv3.Op {
 func (c *candidate) place(ctx context.Context, open bool, orElse []clientv3.Op) (*clientv3.TxnResponse, error) {
 	// A caller that gives up meanwhile gives it a moment to be answered: a reply makes an end that leaves
 	// nothing, no reply a key whose fate is unknown.
-	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	late, cancel := patient(ctx)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(answerWithin, cancel) })()
 
 	then := []clientv3.Op{c.putKey()}
 	if open {
 		then = append(then, c.putRecord())
 	}
-	got, err := c.commit(patient, c.free(open), then, orElse)
+	got, err := c.commit(late, c.free(open), then, orElse)
 	if err != nil || !got.Succeeded {
 		return got, err
 	}
@@ -235,9 +234,6 @@ func (c *candidate) judge(v view) (won bool, _ view, err error) {
 
 // mine reports whether a key of the own name is on the own lease.
 func (c *candidate) mine(kv *mvccpb.KeyValue) bool { return kv.Lease == int64(c.s.lease) }
-
-// answerWithin is how long a request under way may still be answered after its caller gave up.
-const answerWithin = 250 * time.Millisecond
 
 // errNotSent says that nothing was asked of etcd: there is nothing to read back.
 var errNotSent = errors.New("not sent")

@@ -1,4 +1,4 @@
-// Package coord coordinates hosts that share one etcd: sessions on leases, and leader election. It is
+// Package coord coordinates hosts that share one etcd: sessions on leases, leader election, host liveness. It is
 // pure Go, needs nothing but the etcd client, and never dials: the caller owns the *clientv3.Client.
 //
 // # What is not promised
@@ -36,6 +36,17 @@
 //     keepalive.go.
 //   - A reply is lost: the request was perhaps committed. It is read back, and adopted or undone.
 //   - History goes back (a restored snapshot): ErrStoreRegressed, and everything on the session is lost.
+//
+// # Hosts
+//
+// [RegisterHostLiveness] keeps a key for a host on a lease. Until somebody asks for a [Proof] its renewals are
+// plain, three to a lease time, and prove nothing; from then on they are those of a session that holds. What
+// loses the key ends the proof and is healed:
+//
+//	registered ──key or lease gone──► healing ──put again──► registered
+//	    │                                │
+//	    │                                └──another's key──► duplicate: wait until it is gone
+//	    └──Stop──► goodbye, revoke (from every state; final)
 //
 // # Why not etcd's own concurrency package
 //

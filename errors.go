@@ -36,6 +36,16 @@ var (
 	ErrResigned = errors.New("coord: resigned")
 )
 
+// Of a host that registered.
+var (
+	// ErrDuplicateHost is returned when another live process is registered under the same host UUID. The
+	// error is a *DuplicateHostError, which tells about it.
+	ErrDuplicateHost = errors.New("coord: another live process has this host uuid")
+	// ErrHostLost is the cause when a registered host cannot be proven to be alive any more. It wraps
+	// ErrSessionLost, ErrUnproven, ErrKeyGone or ErrKeyReplaced.
+	ErrHostLost = errors.New("coord: host not proven alive")
+)
+
 // Returned by the calls of an election.
 var (
 	// ErrAlreadyCampaigning is returned when a call on the same Election is still campaigning.

@@ -14,6 +14,9 @@ type Metrics struct {
 	// Campaign is told of every campaign for key that ended: how long it took, and its error, nil for one that
 	// leads. A try that found the place taken is not told of.
 	Campaign func(key string, took time.Duration, err error)
+	// Healed is told when a host that had lost its key is registered again: how long it was not, from the
+	// moment at which the loss was seen.
+	Healed func(gap time.Duration)
 }
 
 func (m Metrics) renewal(took time.Duration, verified bool, err error) {
@@ -31,5 +34,11 @@ func (m Metrics) lost(cause error) {
 func (m Metrics) campaign(key string, took time.Duration, err error) {
 	if m.Campaign != nil {
 		m.Campaign(key, took, err)
+	}
+}
+
+func (m Metrics) healed(gap time.Duration) {
+	if m.Healed != nil {
+		m.Healed(gap)
 	}
 }
