@@ -118,8 +118,7 @@ func (h *HostLiveness) open(ctx context.Context) (*Session, error) {
 	late, cancel := patient(ctx)
 	defer cancel()
 	s, err := NewSession(late, h.cli, SessionOptions{
-		// The least grace: a lease that nothing is proven of is kept for as long as it can be (see Proof.bounds).
-		TTL: h.o.ttl(), Grace: 1, Margin: h.o.Margin, refresh: h.o.Refresh,
+		TTL: h.o.ttl(), Grace: h.o.Grace, Margin: h.o.Margin, Refresh: h.o.Refresh,
 		Logger: h.log, Clock: h.o.Clock, Metrics: h.o.Metrics,
 	})
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 // stopped does not notice that it ended; it learns of it from Check.
 type Proof struct {
 	s       *Session
+	bounds  Bounds
 	claim   *claim
-	bounds  Bounds // with the grace that was asked for: the session itself has next to none
 	keys    TermKeys
 	renewed chan struct{}
 
@@ -150,8 +150,7 @@ func (h *HostLiveness) prove() *Proof {
 	case r == nil:
 		p.end(h.why)
 	default:
-		p.s, p.claim = r.s, r.claim
-		p.bounds = bounds(r.s.bounds.TTL, h.o.Margin, h.o.Grace)
+		p.s, p.bounds, p.claim = r.s, r.s.bounds, r.claim
 		p.keys = TermKeys{Key: h.key, Rev: r.claim.rev, Lease: r.s.lease}
 		if p.Check() == nil {
 			h.wg.Go(p.watch)

@@ -33,7 +33,7 @@ type SessionOptions struct {
 	// Refresh, where it is not 0, makes a plain session, for what must be seen to be alive and excludes nobody:
 	// it renews this often, and reads nothing unless somebody campaigns or leads on it. It counts as lost only when the TTL,
 	// less the margin and what clock rates may differ by, has passed since the last acknowledged renewal;
-	// Grace is not used up to then. At most a third of the TTL.
+	// Grace is not used up to then. Less than half of the TTL; a third is usual.
 	Refresh time.Duration
 }
 
@@ -96,8 +96,8 @@ func NewSession(ctx context.Context, cli *clientv3.Client, o SessionOptions) (*S
 		clock = Now
 	}
 	asked, err := NewBounds(o.TTL, o.Margin, o.Grace)
-	if err == nil && (o.Refresh < 0 || o.Refresh > asked.TTL/3) {
-		err = fmt.Errorf("%w: refresh %v: want at most a third of the ttl %v", ErrInvalidOption, o.Refresh, asked.TTL)
+	if err == nil && (o.Refresh < 0 || 2*o.Refresh >= asked.TTL) {
+		err = fmt.Errorf("%w: refresh %v: want less than half of the ttl %v", ErrInvalidOption, o.Refresh, asked.TTL)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open session: %w", err)

@@ -147,7 +147,7 @@ func TestASessionSaysWhatItHas(t *testing.T) {
 func TestASessionIsNotOpenedOnABadAnswer(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		cli := w.m.Client(w)
-		for _, o := range []SessionOptions{{TTL: time.Millisecond}, {Refresh: 4 * time.Second}, {Refresh: -1}} {
+		for _, o := range []SessionOptions{{TTL: time.Millisecond}, {Refresh: 5 * time.Second}, {Refresh: -1}} {
 			if _, err := NewSession(w.Context(), cli, o); !errors.Is(err, ErrInvalidOption) {
 				w.Error(err)
 			}

@@ -1,11 +1,11 @@
 package command
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
 )
@@ -13,19 +13,16 @@ import (
 // electFlags are the flags of "conch elect".
 type electFlags struct {
 	cli.Connection
-	ttl        time.Duration
-	wait       time.Duration
-	waits      bool // --wait was given
-	nonblock   bool
-	killAfter  time.Duration
-	killMargin time.Duration
-	settle     string // auto or off
-	guard      string // auto or off
-	statusFile string
-	noCmd      bool
-	restart    bool
-	hooks      hooks
-	vacantFor  time.Duration // --campaign-after
+	ttl      time.Duration
+	wait     time.Duration
+	waits    bool // --wait was given
+	nonblock bool
+	childFlags
+	settle    string // auto or off
+	noCmd     bool
+	restart   bool
+	hooks     hooks
+	vacantFor time.Duration // --campaign-after
 	question
 }
 
@@ -80,14 +77,8 @@ func (f *electFlags) declare(cmd *cobra.Command) {
 		"how long to wait for the office (default for as long as it takes)")
 	flags.BoolVar(&f.nonblock, "nonblock", false, "do not wait: 75 if the office is held")
 	cli.AddTTL(flags, &f.ttl)
-	f.killAfter, f.killMargin = coord.DefaultGrace, coord.DefaultMargin
-	flags.Var(cli.Duration(&f.killAfter, "a duration above 0, such as 5s", cli.Positive), "kill-after",
-		"from SIGTERM to SIGKILL; cut short on a loss where the ttl has no room for it")
-	flags.Var(cli.Duration(&f.killMargin, "a duration above 0, such as 500ms", cli.Positive), "kill-margin",
-		"what killing and reaping may take")
+	f.childFlags.declare(flags)
 	flags.Var(cli.Choice(&f.settle, "auto", "off"), "settle", "wait out a hold that ended early, or not")
-	flags.Var(cli.Choice(&f.guard, "auto", "off"), "guard", "start the second process that outlives this one, or not")
-	flags.StringVar(&f.statusFile, "status-file", "", "write how it ended to this file, as JSON")
 	flags.BoolVar(&f.noCmd, "no-cmd", false, "do not publish CMD in etcd")
 	flags.BoolVar(&f.restart, "restart", false, "when it has ended, whatever the reason, campaign and run CMD again")
 	flags.Var(cli.Duration(&f.vacantFor, "a duration above 0, such as 10s", cli.Positive), "campaign-after",
@@ -133,8 +124,7 @@ func split(args []string, dash int) (office string, argv []string, err error) {
 }
 
 // actFlags make no sense in a question.
-var actFlags = append([]string{"wait", "nonblock", "ttl", "kill-after", "kill-margin", "settle", "guard", "status-file", "no-cmd",
-	"restart", "campaign-after"}, hookFlags...)
+var actFlags = slices.Concat([]string{"wait", "nonblock", "ttl", "settle", "no-cmd", "restart", "campaign-after"}, childFlagNames, hookFlags)
 
 func (f *electFlags) checkRun(cmd *cobra.Command, argv []string) error {
 	flags := cmd.Flags()
@@ -152,23 +142,12 @@ func (f *electFlags) checkRun(cmd *cobra.Command, argv []string) error {
 		return cli.Usagef("no command given: -- CMD [ARG...] is missing")
 	case len(argv) == 0:
 		return cli.Usagef("no command given after --")
-	case flags.Changed("status-file") && f.statusFile == "":
-		return cli.Usagef(`--status-file "": want the path of a file`)
 	}
 	if err := f.hooks.check(flags); err != nil {
-		return err
-	}
-	if err := checkBounds(f.ttl, f.killMargin, f.killAfter); err != nil {
 		return err
 	}
 	if f.waits && f.wait == 0 {
 		f.nonblock = true
 	}
-	// The last of all: it touches the disk.
-	if f.statusFile != "" {
-		if err := hold.CheckStatusFile(f.statusFile); err != nil {
-			return cli.Usagef("--status-file %s: want a path where a file can be written: %v", cli.Quote(f.statusFile), cli.WithoutPath(err))
-		}
-	}
-	return nil
+	return f.childFlags.check(flags, f.ttl) // the last of all: it touches the disk
 }

@@ -61,13 +61,15 @@ func at(t *testing.T) *shell {
 	return newShell("CONCH_ENDPOINTS="+etcdtest.Shared(t).Endpoint(), "CONCH_TTL=60s")
 }
 
-func (s *shell) conch(args ...string) int {
-	return Main(context.Background(), cli.Env{
+func (s *shell) conch(args ...string) int { return Main(context.Background(), s.env(args...)) }
+
+func (s *shell) env(args ...string) cli.Env {
+	return cli.Env{
 		Name: "conch", Args: args, Environ: s.environ,
 		Stdin: strings.NewReader(""), Stdout: &s.stdout, Stderr: &s.stderr,
 		LookupSRV: s.lookupSRV,
 		Signals:   func() (<-chan os.Signal, func()) { return s.signals, func() {} },
-	})
+	}
 }
 
 // start runs a command beside the test; the code comes when it has ended.

@@ -14,6 +14,7 @@ import (
 	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/hold/supervise"
 )
 
 const (
@@ -243,9 +244,13 @@ func (o *office) holder() string {
 	return ": " + standingText(queue[0], nil)
 }
 
-// close ends what Acquire began. released says that the hold was given up, or never was: only then is
-// the lease revoked. Else something of the child may live, and the lease has to run out by itself.
-func (o *office) close(released bool) {
+// close ends what Acquire began. Only where the hold was given up, or never was, is the lease revoked: else something
+// of the child may live, and the lease has to run out by itself.
+func (o *office) close(out supervise.Outcome) {
+	if out.Status.Outcome == hold.ResultHookFailed {
+		o.fence()
+	}
+	released := out.Released || out.Status.Rev == 0
 	if o.silent.Load() {
 		_ = o.client.Close()
 		return

@@ -12,6 +12,7 @@ import (
 	"github.com/go-coord/coord/coordtest"
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/hold/supervise"
 )
 
 // Red when the way out of the queue has no bound but etcd's, or when somebody who has given up on etcd asks it who
@@ -54,7 +55,7 @@ func TestLeavingAnEtcdThatIsAwayIsBounded(t *testing.T) {
 				ended := make(chan error, 1)
 				go func() {
 					_, err := o.Acquire(ctx, func([]byte) {})
-					o.close(true)
+					o.close(supervise.Outcome{Released: true})
 					ended <- err
 				}()
 				synctest.Wait()

@@ -25,7 +25,7 @@ const tidyAfter = time.Second
 
 // run runs argv while the office is held and returns the exit code; under --restart again and again.
 func (c *call) run(ctx context.Context, f *electFlags, name string, argv []string) (int, error) {
-	file, err := c.find(ctx, f, argv[0])
+	file, err := c.find(ctx, &f.Connection, f.statusFile, argv[0])
 	if err != nil {
 		return 0, err
 	}
@@ -48,14 +48,14 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 		} else {
 			out = c.round(ctx, f, name, file, argv, signals, log, manager)
 		}
-		c.writeStatus(f, out.Status)
+		c.writeStatus(f.Connection, f.statusFile, out.Status)
 		if !f.restart || again.over(out) {
 			c.interrupted(out.Interrupted)
 			return out.Status.Code, c.failure(out)
 		}
 		var sig signalled
 		if err := again.rest(ctx, signals, log, manager, name, out); errors.As(err, &sig) {
-			c.writeStatus(f, sig.status())
+			c.writeStatus(f.Connection, f.statusFile, sig.status())
 			c.interrupted(supervise.IsInterrupt(syscall.Signal(sig)))
 			return sig.status().Code, nil
 		}
@@ -80,13 +80,35 @@ func (c *call) resolve(command string) (file string, err error) {
 // round acquires, runs file, and releases: once. Each has a guard, a connection and a session of its own, so that nothing
 // of the one before can be taken for it.
 func (c *call) round(ctx context.Context, f *electFlags, name, file string, argv []string, signals <-chan os.Signal, log *slog.Logger, manager *notifier) supervise.Outcome {
+	acquire := func(client *clientv3.Client) acquirer {
+		o := c.office(f, name, argv, client, log)
+		o.progress.manager = manager
+		return o
+	}
+	return c.under(ctx, acquire, f.Settings, f.childFlags, supervise.Config{
+		Kind: hold.KindElect, Name: name, Path: file, Argv: argv,
+		OnAcquire: f.hooks.onAcquire, OnLose: f.hooks.onLose, FenceOnLose: f.hooks.fence, HookTimeout: f.hooks.timeout,
+		Started: func() { manager.ready("leading " + name) },
+		Logger:  log,
+	}, signals, manager)
+}
+
+// acquirer is what a command holds something by. close ends what Acquire began, and the connection, after a run that
+// ended like out.
+type acquirer interface {
+	hold.Acquirer
+	close(out supervise.Outcome)
+}
+
+// under is the one way in which a command runs a child: with a guard, a connection, and what acquire makes of that.
+func (c *call) under(ctx context.Context, acquire func(*clientv3.Client) acquirer, s cli.Settings, f childFlags, cfg supervise.Config, signals <-chan os.Signal, manager *notifier) supervise.Outcome {
 	// The guard first: it comes up while the connection is made and the lease granted. Nobody waits for it
 	// until there is something to start.
-	g, err := startGuard(f)
+	g, err := startGuard(f.guard, s)
 	if err != nil {
 		return notBegun(fmt.Errorf("%w: %w", hold.ErrNoGuard, err))
 	}
-	client, err := f.Client()
+	client, err := s.Client()
 	if err != nil {
 		_ = g.Close()
 		return notBegun(fmt.Errorf("%w: %w", hold.ErrUnreachable, err))
@@ -94,32 +116,21 @@ func (c *call) round(ctx context.Context, f *electFlags, name, file string, argv
 
 	defer reaping(g)()
 
-	o := c.office(f, name, argv, client, log)
-	o.progress.manager = manager
+	a := acquire(client)
 
 	// What starting needed is given back, once it has turned out that the child stays: this process waits for days.
 	tidy := time.AfterFunc(tidyAfter, debug.FreeOSMemory)
 	defer tidy.Stop()
 
-	out := supervise.Run(ctx, supervise.Config{
-		Kind: hold.KindElect, Name: name,
-		Path: file, Argv: argv, Env: c.env.ChildEnviron(),
-		KillAfter: f.killAfter, Margin: f.killMargin,
-		OnAcquire: f.hooks.onAcquire, OnLose: f.hooks.onLose, FenceOnLose: f.hooks.fence, HookTimeout: f.hooks.timeout,
-		Foreground: true,
-		NowFunc:    coord.Now,
-		Started:    func() { manager.ready("leading " + name) },
-		Beat:       manager.beat, BeatEvery: manager.beatEvery(),
-		Logger: log,
-	}, o, g, signals)
+	cfg.Env, cfg.KillAfter, cfg.Margin = c.env.ChildEnviron(), f.killAfter, f.killMargin
+	cfg.Foreground, cfg.NowFunc = true, coord.Now
+	cfg.Beat, cfg.BeatEvery = manager.beat, manager.beatEvery()
+	out := supervise.Run(ctx, cfg, a, g, signals)
 
-	if out.Status.Outcome == hold.ResultHookFailed {
-		o.fence()
-	}
 	// The guard leaves while the lease is revoked.
 	farewell := make(chan error, 1)
 	go func() { farewell <- g.Close() }()
-	o.close(out.Released || out.Status.Rev == 0)
+	a.close(out)
 	parted(farewell, g, out)
 	return out
 }
@@ -138,13 +149,13 @@ func notBegun(err error) supervise.Outcome {
 
 // find finds the command and, where only a domain was given, the endpoints. A typo never takes an office: the
 // command is looked for before anything else.
-func (c *call) find(ctx context.Context, f *electFlags, command string) (file string, err error) {
+func (c *call) find(ctx context.Context, f *cli.Connection, statusFile, command string) (file string, err error) {
 	file, err = c.resolve(command)
 	if err == nil {
 		err = f.Discover(ctx, c.env)
 	}
 	if err != nil {
-		c.writeStatus(f, notBegun(err).Status)
+		c.writeStatus(*f, statusFile, notBegun(err).Status)
 	}
 	return file, err
 }
@@ -207,11 +218,11 @@ func (c *call) failure(out supervise.Outcome) error {
 }
 
 // startGuard starts the guard, or what stands in for it where none is wanted.
-func startGuard(f *electFlags) (*guard.Client, error) {
-	if f.guard == "off" {
+func startGuard(mode string, s cli.Settings) (*guard.Client, error) {
+	if mode == "off" {
 		return guard.InProcess(guard.Options{})
 	}
-	o := guard.Options{Settings: f.Encode()}
+	o := guard.Options{Settings: s.Encode()}
 	if self, err := os.Executable(); err == nil {
 		o.Path = guard.Locate(self)
 	}
@@ -247,11 +258,11 @@ func identity(f *electFlags, began time.Time, argv []string) string {
 }
 
 // writeStatus writes the status file, where one is wanted.
-func (c *call) writeStatus(f *electFlags, s hold.Status) {
-	if f.statusFile == "" {
+func (c *call) writeStatus(f cli.Connection, file string, s hold.Status) {
+	if file == "" {
 		return
 	}
-	if err := hold.WriteStatus(f.statusFile, s); err != nil {
+	if err := hold.WriteStatus(file, s); err != nil {
 		cli.NewLogger(c.env.Stderr, f.Quiet, f.LogFormat).Warn("no status file", "reason", err.Error())
 	}
 }
