@@ -41,6 +41,12 @@ func AddTTL(flags *pflag.FlagSet, to *time.Duration) {
 	fromEnv(flags, "ttl", "CONCH_TTL")
 }
 
+// AddHostUUID declares --uuid, for commands that speak for a host.
+func AddHostUUID(flags *pflag.FlagSet, to *string) {
+	flags.StringVar(to, "uuid", "", "the host's UUID (default made of /etc/machine-id)")
+	fromEnv(flags, "uuid", "CONCH_HOST_UUID")
+}
+
 // envNote marks a flag with the variables that stand in for it, the first that is set counts; fromNote with
 // the one that did.
 const (

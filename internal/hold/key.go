@@ -13,6 +13,7 @@ const Root = "/conch/v1/"
 const (
 	KindElect = "elect"
 	KindSema  = "sema"
+	KindHost  = "host" // a registration; it has no keys below Root
 )
 
 // Area is the first element of a key below Root.

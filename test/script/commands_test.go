@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/internal/hold"
 	"github.com/go-coord/coord/test/run"
 )
@@ -43,6 +44,9 @@ func (w *world) commands() map[string]command {
 		"revoke":   {2, w.revoke},
 		"delete":   {2, w.del},
 		"unclean":  {1, w.unclean},
+		"host":     {2, w.host},
+		"nohost":   {1, w.noHost},
+		"losehost": {1, w.loseHost},
 	}
 	commands := map[string]command{}
 	for name, c := range all {
@@ -227,6 +231,36 @@ func (w *world) unclean(ts *testscript.TestScript, args []string) {
 	record := `{"lease":"7b","ttl":2,"term_ms":700,"at":"2026-01-01T00:00:00Z",` +
 		`"holder":{"host":"gone","pid":9,"started":"2026-01-01T00:00:00Z"}}`
 	_, err := w.client.Put(context.Background(), open.String(), record)
+	ts.Check(err)
+}
+
+// awaitHost waits until the key of a host is there, or is not, and gives its value.
+func (w *world) awaitHost(ts *testscript.TestScript, uuid string, there bool) []byte {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		got, err := w.client.Get(ctx, coord.HostsPrefix+uuid)
+		ts.Check(err)
+		switch {
+		case len(got.Kvs) == 1 && there:
+			return got.Kvs[0].Value
+		case len(got.Kvs) == 0 && !there:
+			return nil
+		}
+		watch, stop := context.WithCancel(ctx)
+		<-w.client.Watch(watch, coord.HostsPrefix+uuid, clientv3.WithRev(got.Header.Revision+1))
+		stop()
+	}
+}
+
+func (w *world) host(ts *testscript.TestScript, args []string) {
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), append(w.awaitHost(ts, args[0], true), '\n'), 0o644))
+}
+
+func (w *world) noHost(ts *testscript.TestScript, args []string) { w.awaitHost(ts, args[0], false) }
+
+func (w *world) loseHost(ts *testscript.TestScript, args []string) {
+	_, err := w.client.Delete(context.Background(), coord.HostsPrefix+args[0])
 	ts.Check(err)
 }
 

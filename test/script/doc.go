@@ -27,6 +27,9 @@
 //	revoke OFFICE N              revoke the lease of the Nth key
 //	delete OFFICE N              delete the Nth key
 //	unclean OFFICE               leave the record of a hold of which nothing else is left
+//	host UUID FILE               wait for the key of a host and write its value to a file
+//	nohost UUID                  wait until there is none
+//	losehost UUID                delete it
 //	messages FILE MSG...         the log lines in a file, or in stderr, are these and no others
 //	lines FILE N                 a file, or stdout or stderr, has N lines
 package script

@@ -16,7 +16,7 @@ var aliases = map[string]bool{"elect": true}
 
 // Main runs the command that env asks for and returns its exit code.
 func Main(ctx context.Context, env cli.Env) int {
-	c := &call{env: env, began: time.Now()}
+	c := &call{env: env, began: time.Now(), machineFile: machineFile}
 	root := c.root()
 	args := env.Args
 	if name := filepath.Base(env.Name); aliases[name] {
@@ -50,7 +50,8 @@ type call struct {
 	began time.Time
 	code  int // what the command found out, where that is no error
 
-	unprinted error // of help, which has no error to return
+	unprinted   error  // of help, which has no error to return
+	machineFile string // where the machine's id is
 }
 
 const rootExample = `  conch elect reports -- ./make-reports  run it while this host holds the office "reports"

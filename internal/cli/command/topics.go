@@ -28,7 +28,7 @@ const exitCodesText = `Of a command that runs CMD:
   69         etcd cannot be reached, no session could be made, or no guard could be started
   70         the hold was lost while CMD ran; CMD was ended
   71         --fence-on-lose: on-lose did not succeed, and the hold was left to its TTL
-  75         not acquired: --nonblock, --wait ran out, or on-acquire failed
+  75         not acquired: --nonblock, --wait ran out, on-acquire failed, or another process has the UUID
   77         etcd refused for want of permission
   126        CMD was found and cannot be executed; nothing was acquired
   127        CMD was not found; nothing was acquired

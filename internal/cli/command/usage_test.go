@@ -127,6 +127,18 @@ func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 		{"completion for no shell", []string{"completion"}, []string{"no shell", "bash, zsh, fish"}},
 		{"completion for an unknown shell", []string{"completion", "tcsh"}, []string{`"tcsh"`, "bash, zsh, fish"}},
 		{"completion for two shells", []string{"completion", "bash", "zsh"}, []string{`"zsh"`, "one shell"}},
+		{"hosts and nothing", []string{"hosts"}, []string{"no command", "--help"}},
+		{"host with a bad uuid", []string{"hosts", "register", "--uuid", "a/b"}, []string{`"a/b"`}},
+		{"host without a uuid", []string{"hosts", "register", "--uuid", ""}, []string{`--uuid ""`}},
+		{"label without a value", []string{"hosts", "register", "--uuid", "h", "--label", "rack"}, []string{"--label", `"rack"`, "KEY=VALUE"}},
+		{"label without a key", []string{"hosts", "register", "--uuid", "h", "--label", "=r1"}, []string{"--label", `"=r1"`}},
+		{"label twice", []string{"hosts", "register", "--uuid", "h", "--label", "a=b", "--label", "a=c"}, []string{"--label", `"a=c"`, "twice"}},
+		{"label with a comma", []string{"hosts", "register", "--uuid", "h", "--label", "a=b,c=d"}, []string{"label", "comma"}},
+		{"host and a command without --", []string{"hosts", "register", "--uuid", "h", "true"}, []string{"-- is missing", `"true"`}},
+		{"host and a word before --", []string{"hosts", "register", "h", "--", "true"}, []string{`"h"`}},
+		{"host without a command after --", []string{"hosts", "register", "--uuid", "h", "--"}, []string{"no command given after --"}},
+		{"guard without a command", []string{"hosts", "register", "--uuid", "h", "--guard", "off"}, []string{"--guard", "a command only"}},
+		{"host with a margin beyond its ttl", []string{"hosts", "register", "--uuid", "h", "--kill-margin", "6s", "--", "true"}, []string{"--kill-margin 6s"}},
 		{"version of what", []string{"version", "etcd"}, []string{`"etcd"`}},
 	}
 	for what, name := range badNames() {
