@@ -34,6 +34,7 @@ func (c *call) alongside(ctx context.Context, f *registerFlags, m coord.HostMeta
 		Logger:  log,
 	}, signals, manager)
 	c.writeStatus(f.Connection, f.statusFile, out.Status)
+	c.interrupted(out.Interrupted)
 	return out.Status.Code, c.failure(out)
 }
 
@@ -47,7 +48,8 @@ type presence struct {
 	log      *slog.Logger
 }
 
-func (p *presence) Acquire(ctx context.Context) (hold.Hold, error) {
+// Acquire waits without a key: there is nothing to place.
+func (p *presence) Acquire(ctx context.Context, _ func([]byte)) (hold.Hold, error) {
 	o := p.flags.options(p.log)
 	o.NoHeal = true
 	host, err := p.flags.registration(ctx, p.client, p.metadata, o)
@@ -67,7 +69,7 @@ func (p *presence) Acquire(ctx context.Context) (hold.Hold, error) {
 }
 
 // close leaves to its TTL what was not released: something of the child may live.
-func (p *presence) close(bool) { _ = p.client.Close() }
+func (p *presence) close(supervise.Outcome) { _ = p.client.Close() }
 
 // present is a proof of coord as a hold.Hold.
 type present struct {

@@ -75,9 +75,9 @@ func (c *call) root() *cobra.Command {
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpFunc(c.help)
 	root.Flags().Bool("version", false, "the same as conch version")
-	elect := c.elect()
-	root.AddCommand(elect, c.doctor(), c.completion(), c.version())
-	root.AddCommand(c.topics(elect)...)
+	elect, hosts := c.elect(), c.hosts()
+	root.AddCommand(elect, hosts, c.doctor(), c.completion(), c.version())
+	root.AddCommand(c.topics(append(hosts.Commands(), elect)...)...)
 	root.SetHelpCommand(c.helpCommand())
 	return root
 }
