@@ -75,6 +75,7 @@ func TestAnotherProcessCanTakeAWaiterAway(t *testing.T) {
 			w.Fatalf("told of %d keys, want the one that queues", len(told))
 		}
 		keys := w.through(told[0])
+		time.Sleep(2 * watchAfter)
 
 		// The middle one is dead: its key goes, the holder's record and the others stay.
 		other := w.m.Client(w)
@@ -86,10 +87,11 @@ func TestAnotherProcessCanTakeAWaiterAway(t *testing.T) {
 		if got := w.m.Get("/open/x"); got == nil || got.ModRevision != record || w.m.Get("/last/x") != nil || a.Term() == nil || c.finished() {
 			w.Errorf("record %v, last %v, a %v, c %v", got, w.m.Get("/last/x"), a.Term(), c.err)
 		}
+		resigned := w.now()
 		w.must(a.Resign(w.Context()))
 		w.must(c.wait().err)
-		if c.at != 0 {
-			w.Errorf("c started at %v, want at once", c.at)
+		if c.at != resigned {
+			w.Errorf("c started at %v, want %v, at once", c.at, resigned)
 		}
 
 		// Again, it finds nothing of its own, and touches nothing.
