@@ -1,0 +1,251 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/metadata"
+)
+
+// tail follows the keys under one prefix, whatever becomes of etcd: a list, then a watch from its revision on.
+//
+//	list ──► watch ──ended──► ask ──► watch, from the last event on: nothing is skipped
+//	  ▲                        │
+//	  └── compacted, or history went back: list again, and only the difference is news
+//
+// Invariants:
+//
+//	(F1) What the reader was told is all that happened under the prefix up to rev, in order, or a list.
+//	(F2) rev rises by events and lists only. A notification of progress raises nothing: servers before 3.5.8
+//	     may send one ahead of the events that it covers.
+//	(F3) fresh is told the send time of a linearizable read whose revision the watch has reached since. A
+//	     watch on a member that is stopped, cut off or behind proves nothing, however alive its connection is.
+//
+// All of it happens in the one goroutine that calls run.
+type tail struct {
+	cli    *clientv3.Client
+	prefix string
+	every  time.Duration // from one proof to the next question
+	within time.Duration // how long an answer may take
+	page   int64         // keys a page of a list
+	to     reader
+
+	rev     int64     // (F1); 0: not known, list
+	cluster uint64    // id of the cluster that rev is of
+	highest int64     // revision that etcd was seen at
+	term    uint64    // raft term that it was seen in
+	asked   int64     // revision in the last answer, until the watch has reached it; 0: it has
+	askedAt time.Time // when that was asked
+	streams int       // watches so far
+}
+
+// reader is who is told.
+type reader interface {
+	list(all []*mvccpb.KeyValue, rev int64) // all keys that there are at rev, in order
+	event(ev *clientv3.Event)               // the next event
+	fresh(at time.Time)                     // what was told includes all that etcd had at this time
+	trouble(why error)                      // something went wrong, and is tried again
+}
+
+// Why a watch is given up.
+var (
+	errWatchEnded  = errors.New("the watch has ended")
+	errWatchBehind = errors.New("the watch stays behind what etcd says")
+)
+
+// listTries is how often the first list is tried.
+const listTries = 3
+
+// begin makes the first list.
+func (t *tail) begin(ctx context.Context) error {
+	pause := backoff{low: 50 * time.Millisecond, high: time.Second}
+	for try := 1; ; try++ {
+		err := t.list(ctx)
+		if err == nil || try == listTries || definite(err) && !errors.Is(err, rpctypes.ErrCompacted) || !pause.pause(ctx) {
+			return err
+		}
+	}
+}
+
+// run follows until ctx ends. What etcd does is no reason to end.
+func (t *tail) run(ctx context.Context) {
+	pause := backoff{low: 50 * time.Millisecond, high: t.within}
+	for ctx.Err() == nil {
+		// A list that fails is tried again; a watch that ends is followed by a question, which tells whether
+		// etcd is away, and has the client renew a token that expired.
+		err := error(nil)
+		if t.rev == 0 {
+			err = t.list(ctx)
+		}
+		if t.rev != 0 {
+			began := time.Now()
+			t.to.trouble(t.watch(ctx))
+			if time.Since(began) > t.every {
+				pause.reset()
+			}
+			err = t.ask(ctx)
+		}
+		if err != nil {
+			t.to.trouble(err)
+		}
+		pause.pause(ctx)
+	}
+}
+
+// list reads all keys and tells them.
+func (t *tail) list(ctx context.Context) error {
+	sent := time.Now()
+	all, head, err := t.read(ctx)
+	if err != nil {
+		return fmt.Errorf("list %q: %w", t.prefix, err)
+	}
+	t.rev, t.highest, t.asked = head.GetRevision(), head.GetRevision(), 0
+	t.cluster, t.term = head.GetClusterId(), head.GetRaftTerm()
+	t.to.list(all, t.rev)
+	t.to.fresh(sent)
+	return nil
+}
+
+// read reads all keys at one revision, page by page.
+func (t *tail) read(ctx context.Context) (all []*mvccpb.KeyValue, head header, err error) {
+	from, rev := t.prefix, int64(0)
+	for more := true; more; {
+		try, cancel := context.WithTimeout(ctx, t.every)
+		got, err := t.cli.Get(try, from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(t.prefix)), clientv3.WithLimit(t.page), clientv3.WithRev(rev))
+		cancel()
+		if err != nil {
+			return nil, nil, err
+		}
+		if rev == 0 {
+			rev, head = got.Header.Revision, got.Header
+		}
+		all = append(all, got.Kvs...)
+		if more = got.More; more {
+			from = string(all[len(all)-1].Key) + "\x00"
+		}
+	}
+	return all, head, nil
+}
+
+// watch applies events until the watch ends, or cannot be believed, and returns why.
+func (t *tail) watch(ctx context.Context) error {
+	// A stream of its own each time: the client would put the watch on one with others, which can starve it, or
+	// back on the one that fell silent. Streams are told apart by the metadata of their contexts.
+	t.streams++
+	ctx = metadata.AppendToOutgoingContext(clientv3.WithRequireLeader(ctx), "coord-watch", fmt.Sprintf("%p-%d", t, t.streams))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	late := time.AfterFunc(t.within, cancel) // the client waits without bound for a watch to be created
+	events := t.cli.Watch(ctx, t.prefix, clientv3.WithPrefix(), clientv3.WithRev(t.rev+1), clientv3.WithProgressNotify())
+	late.Stop()
+
+	due := time.NewTimer(t.reach(ctx))
+	defer due.Stop()
+	for {
+		select {
+		case got, open := <-events:
+			waits := t.asked != 0
+			if err := t.take(got, open); err != nil {
+				return err
+			}
+			if waits && t.asked == 0 {
+				due.Reset(t.every)
+			}
+		case <-due.C:
+			if t.asked != 0 {
+				return errWatchBehind
+			}
+			if err := t.ask(ctx); t.rev == 0 {
+				return err
+			} else if err != nil {
+				t.to.trouble(err)
+				due.Reset(t.every / 5)
+				continue
+			}
+			// Not on a watch that has ended meanwhile: the request would open a stream that nobody closes.
+			select {
+			case got, open := <-events:
+				if err := t.take(got, open); err != nil {
+					return err
+				}
+			default:
+			}
+			due.Reset(t.reach(ctx))
+		}
+	}
+}
+
+// take takes one response of the watch in.
+func (t *tail) take(got clientv3.WatchResponse, open bool) error {
+	switch {
+	case got.CompactRevision != 0:
+		t.rev = 0
+		return got.Err()
+	case !open:
+		return errWatchEnded
+	case got.Err() != nil:
+		return got.Err()
+	case got.Header.ClusterId != t.cluster:
+		t.rev = 0
+		return ErrStoreRegressed
+	}
+	from := t.rev
+	for _, ev := range got.Events {
+		if ev.Kv.ModRevision > from {
+			t.rev = ev.Kv.ModRevision
+			t.to.event(ev)
+		}
+	}
+	at := t.rev
+	if got.IsProgressNotify() {
+		at = got.Header.Revision
+	}
+	t.reached(at)
+	return nil
+}
+
+// ask asks etcd, linearizably, for its revision: what the watch has to reach now.
+func (t *tail) ask(ctx context.Context) error {
+	try, cancel := context.WithTimeout(ctx, t.within)
+	defer cancel()
+	sent := time.Now()
+	got, err := t.cli.Get(try, t.prefix, clientv3.WithKeysOnly())
+	switch {
+	case err != nil:
+		return fmt.Errorf("ask for the revision: %w", err)
+	case got.Header.ClusterId != t.cluster || got.Header.Revision < t.highest || got.Header.RaftTerm < t.term:
+		// A restored store, or another one: what was told is of a history that is not.
+		t.rev = 0
+		return ErrStoreRegressed
+	}
+	t.highest, t.term = got.Header.Revision, got.Header.RaftTerm
+	t.asked, t.askedAt = got.Header.Revision, sent
+	return nil
+}
+
+// reach has the watch say when it has reached what was asked for last, and returns for how long there is nothing
+// to do but to listen.
+func (t *tail) reach(ctx context.Context) time.Duration {
+	t.reached(t.rev)
+	if t.asked == 0 {
+		return t.every
+	}
+	try, cancel := context.WithTimeout(ctx, t.within)
+	defer cancel()
+	_ = t.cli.RequestProgress(try) // where nothing comes of it, the watch is behind
+	return t.within
+}
+
+// reached notes that the watch has delivered everything up to rev.
+func (t *tail) reached(rev int64) {
+	t.highest = max(t.highest, rev)
+	if t.asked != 0 && rev >= t.asked {
+		t.asked = 0
+		t.to.fresh(t.askedAt)
+	}
+}
