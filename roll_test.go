@@ -153,9 +153,10 @@ func TestAWatchersViewIsTheStoresTruth(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(rt *rapid.T) {
 				o := WatcherOptions{Extended: true, DownGrace: rapid.SampledFrom([]time.Duration{0, 2 * time.Second}).Draw(rt, "grace")}
+				members := rapid.IntRange(1, 2).Draw(rt, "members")
 				steps := rapid.SliceOfN(rapid.SampledFrom(slices.Sorted(maps.Keys(schedule))), 1, 40).Draw(rt, "steps")
 				var err error
-				synctest.Test(t, func(t *testing.T) { err = play(t, o, steps) })
+				synctest.Test(t, func(t *testing.T) { err = play(t, members, o, steps) })
 				if err != nil {
 					rt.Fatal(err)
 				}
@@ -169,6 +170,7 @@ type show struct {
 	*world
 	*HostWatcher
 	heard    *audience
+	members  int
 	n        int // steps so far
 	snapshot *coordtest.Snapshot
 }
@@ -200,17 +202,20 @@ var schedule = map[string]func(s *show){
 	"lose a read": func(s *show) {
 		s.m.Inject(coordtest.Rule{Method: coordtest.Range, Action: coordtest.LoseReply(nil)})
 	},
-	"hold watches":     func(s *show) { s.m.HoldWatches(true) },
-	"let watches go":   func(s *show) { s.m.HoldWatches(false) },
-	"partition":        func(s *show) { s.m.Kill(0); s.m.Kill(1) },
-	"stop a member":    func(s *show) { s.m.Stop(s.n % 2) },
-	"kill a member":    func(s *show) { s.m.Kill(s.n % 2) },
-	"heal members":     heal,
-	"no quorum":        func(s *show) { s.m.NoQuorum(true) },
-	"quorum":           func(s *show) { s.m.NoQuorum(false) },
-	"restart":          func(s *show) { s.m.Restart() },
-	"take a snapshot":  func(s *show) { s.snapshot = s.m.Snapshot() },
-	"restore it":       func(s *show) { s.m.Restore(s.snapshot); s.m.SetClusterID(uint64(1000 + s.n)) },
+	"hold watches":      func(s *show) { s.m.HoldWatches(true) },
+	"let watches go":    func(s *show) { s.m.HoldWatches(false) },
+	"partition":         func(s *show) { s.each(s.m.Kill) },
+	"stop a member":     func(s *show) { s.m.Stop(s.n % s.members) },
+	"kill a member":     func(s *show) { s.settle(); s.m.Kill(s.n % s.members) },
+	"break connections": func(s *show) { s.each(s.m.Disconnect) },
+	"heal members":      heal,
+	"no quorum":         func(s *show) { s.m.NoQuorum(true) },
+	"quorum":            func(s *show) { s.m.NoQuorum(false) },
+	"restart":           func(s *show) { s.alone(s.m.Restart) },
+	"take a snapshot":   func(s *show) { s.snapshot = s.m.Snapshot() },
+	"restore it": func(s *show) {
+		s.alone(func() { s.m.Restore(s.snapshot); s.m.SetClusterID(uint64(1000 + s.n)) })
+	},
 	"a moment":         func(*show) { synctest.Wait() },
 	"a second":         func(*show) { time.Sleep(time.Second) },
 	"half a minute":    func(*show) { time.Sleep(30 * time.Second) },
@@ -220,8 +225,27 @@ var schedule = map[string]func(s *show){
 	"look at the view": func(s *show) { s.Snapshot() },
 }
 
+// settle lets every stream that is being opened be open. Where a connection breaks before the first message is
+// sent, gRPC waits for the next one with a lock held, and no fake clock runs while somebody waits for a lock.
+func (s *show) settle() { synctest.Wait() }
+
+// each breaks the connections of one member after the other.
+func (s *show) each(hurt func(member int)) {
+	for i := range s.members {
+		s.settle()
+		hurt(i)
+	}
+}
+
+// alone breaks the connections of all members in one step, where there is one member only.
+func (s *show) alone(hurt func()) {
+	if s.settle(); s.members == 1 {
+		hurt()
+	}
+}
+
 func heal(s *show) {
-	for i := range 2 {
+	for i := range s.members {
 		s.m.Cont(i)
 		s.m.Revive(i)
 	}
@@ -240,14 +264,14 @@ func (s *show) take(n int) {
 	}
 }
 
-func play(t *testing.T, o WatcherOptions, steps []string) error {
-	w := &world{T: t, m: coordtest.Start(t, coordtest.Options{Members: 2}), start: time.Now()}
+func play(t *testing.T, members int, o WatcherOptions, steps []string) error {
+	w := &world{T: t, m: coordtest.Start(t, coordtest.Options{Members: members}), start: time.Now()}
 	w.host("a", "0")
 	hw, err := NewHostWatcher(context.Background(), w.m.Client(w), o)
 	if err != nil {
 		return err
 	}
-	s := &show{world: w, HostWatcher: hw, heard: newAudience(), snapshot: w.m.Snapshot()}
+	s := &show{world: w, HostWatcher: hw, heard: newAudience(), members: members, snapshot: w.m.Snapshot()}
 	for _, step := range steps {
 		s.n++
 		schedule[step](s)

@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/metadata"
@@ -485,18 +489,50 @@ func catchUp(w *world) {
 	}
 }
 
+// TestAWatchOfAnotherStoreIsNotBelieved: what it tells is how one finds out, at once, and not believed.
 func TestAWatchOfAnotherStoreIsNotBelieved(t *testing.T) {
 	inFleet(t, everything, nil, func(w *fleet) {
 		w.hears("snapshot-done")
+		snap := w.m.Snapshot()
 		w.host("a", "")
 		w.hears("up a")
+		w.m.Restore(snap)
 		w.m.SetClusterID(7)
-		w.m.Delete(HostsPrefix + "a")
-		w.hears("down a expired")
+		catchUp(w.world)
 		w.host("b", "")
-		w.hears("up b")
+		w.hears("up b", "down a expired")
+		if w.now() >= 5*time.Second {
+			w.Errorf("found out at %v, by a question", w.now())
+		}
 		w.silent(time.Minute)
 	})
+}
+
+// TestProgressIsNoEvent: older servers may notify of progress before they have sent the events up to there.
+func TestProgressIsNoEvent(t *testing.T) {
+	t.Parallel()
+	o, err := WatcherOptions{}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hw := &HostWatcher{opts: o, roll: newRoll(o), news: make(chan struct{}, 1)}
+	tl := newTail(nil, o, hw)
+	tl.rev = 5
+	put := func(uuid string, rev int64) *clientv3.Event {
+		return &clientv3.Event{Kv: &mvccpb.KeyValue{Key: []byte(HostsPrefix + uuid), CreateRevision: rev, ModRevision: rev}}
+	}
+	for _, got := range []clientv3.WatchResponse{
+		{Header: &pb.ResponseHeader{Revision: 9}},
+		{Header: &pb.ResponseHeader{Revision: 9}, Events: []*clientv3.Event{put("old", 5), put("a", 7), put("b", 7)}},
+		{Header: &pb.ResponseHeader{Revision: 9}, Events: []*clientv3.Event{put("again", 7), put("c", 8)}},
+	} {
+		if err := tl.take(got, true); err != nil {
+			t.Error(err)
+		}
+	}
+	if hosts := slices.Sorted(maps.Keys(hw.roll.hosts)); tl.rev != 8 || fmt.Sprint(hosts) != "[a b c]" {
+		t.Errorf("at %d: %v", tl.rev, hosts)
+	}
 }
 
 // TestALifeThatNobodySawEndIsReplaced has hosts start anew while the watcher cannot look.
@@ -693,6 +729,9 @@ func TestAWatchHasAStreamOfItsOwn(t *testing.T) {
 		w.m.Inject(coordtest.Rule{Method: coordtest.Watch, Times: coordtest.Forever, When: func(c *coordtest.Call) bool {
 			sent, _ := metadata.FromIncomingContext(c.Context)
 			streams[sent["coord-watch"][0]] = true
+			if len(sent[rpctypes.MetadataRequireLeaderKey]) == 0 {
+				w.Error("a watch that a member without a leader keeps open")
+			}
 			return false
 		}})
 		var all []*HostWatcher
