@@ -49,7 +49,7 @@ func ListHosts(ctx context.Context, cli *clientv3.Client, prefix string) (HostVi
 		return HostView{}, fmt.Errorf("list hosts: %w", err)
 	}
 	r := newRoll(o)
-	r.list(all, head.GetRevision(), now)
+	r.list(readAll(all), head.GetRevision(), now)
 	r.fresh(now)
 	return r.snapshot(now), nil
 }

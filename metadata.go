@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -130,13 +132,14 @@ func (v hostValue) encode() string {
 	return string(raw)
 }
 
+var errHostTooLarge = fmt.Errorf("more than the %d bytes that are read", hostLimit)
+
 // readHost reads a host's key and its value. The key decides who the host is, whatever the value says. A value
 // that is none is an error, and the host is alive all the same: what is returned then has its UUID.
 func readHost(kv *mvccpb.KeyValue) (hostValue, error) {
 	key := string(kv.Key)
 	uuid := key[strings.LastIndexByte(key, '/')+1:]
-	v := hostValue{}
-	err := fmt.Errorf("%d bytes, at most %d are read", len(kv.Value), hostLimit)
+	v, err := hostValue{}, errHostTooLarge
 	if len(kv.Value) <= hostLimit {
 		err = json.Unmarshal(kv.Value, &v)
 	}
@@ -151,6 +154,34 @@ func readHost(kv *mvccpb.KeyValue) (hostValue, error) {
 func decodeHost(kv *mvccpb.KeyValue) (HostMetadata, error) {
 	v, err := readHost(kv)
 	return v.HostMetadata, err
+}
+
+// reading is a host's key and what readHost made of it.
+type reading struct {
+	kv    *mvccpb.KeyValue
+	value hostValue
+	err   error
+}
+
+func read(kv *mvccpb.KeyValue) reading {
+	v, err := readHost(kv)
+	return reading{kv, v, err}
+}
+
+// readAll reads all at once: decoding is most of the work of a list.
+func readAll(kvs []*mvccpb.KeyValue) []reading {
+	all := make([]reading, len(kvs))
+	share := len(kvs)/runtime.GOMAXPROCS(0) + 1
+	var wg sync.WaitGroup
+	for from := 0; from < len(kvs); from += share {
+		wg.Go(func() {
+			for i := from; i < min(from+share, len(kvs)); i++ {
+				all[i] = read(kvs[i])
+			}
+		})
+	}
+	wg.Wait()
+	return all
 }
 
 // clone is m with labels of its own.

@@ -76,12 +76,12 @@ func (r *roll) uuid(kv *mvccpb.KeyValue) string {
 	return uuid
 }
 
-// list takes in all keys that there are.
-func (r *roll) list(all []*mvccpb.KeyValue, rev int64, now time.Time) {
+// list takes in all keys that there are, as they were read.
+func (r *roll) list(all []reading, rev int64, now time.Time) {
 	r.pass++
 	r.rev = rev
-	for _, kv := range all {
-		r.put(kv, now)
+	for _, one := range all {
+		r.put(one, now)
 	}
 	for _, uuid := range slices.Sorted(maps.Keys(r.hosts)) {
 		if e := r.hosts[uuid]; e.now != nil && e.pass != r.pass {
@@ -97,7 +97,7 @@ func (r *roll) list(all []*mvccpb.KeyValue, rev int64, now time.Time) {
 func (r *roll) event(ev *clientv3.Event, now time.Time) {
 	r.rev = ev.Kv.ModRevision
 	if ev.Type != clientv3.EventTypeDelete {
-		r.put(ev.Kv, now)
+		r.put(read(ev.Kv), now)
 	} else if e := r.hosts[r.uuid(ev.Kv)]; e != nil && e.now != nil {
 		r.end(e, e.now.farewell(), now)
 	}
@@ -112,14 +112,14 @@ func (l *life) farewell() DownReason {
 }
 
 // put takes in that a host is there.
-func (r *roll) put(kv *mvccpb.KeyValue, now time.Time) {
+func (r *roll) put(one reading, now time.Time) {
+	kv, v := one.kv, one.value
 	uuid := r.uuid(kv)
 	if uuid == "" {
 		return
 	}
-	v, err := readHost(kv)
-	if err != nil {
-		orDiscard(r.opts.Logger).Warn("a host's value cannot be read; the host counts as up", slog.String("host", uuid), slog.Any("err", err))
+	if one.err != nil {
+		orDiscard(r.opts.Logger).Warn("a host's value cannot be read; the host counts as up", slog.String("host", uuid), slog.Any("err", one.err))
 	}
 	e := r.hosts[uuid]
 	if e == nil {

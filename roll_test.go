@@ -97,7 +97,7 @@ func TestWhateverHappensToARoll(t *testing.T) {
 			keys[uuid] = kv
 			return &clientv3.Event{Type: clientv3.EventTypePut, Kv: kv}
 		}
-		list := func() { r.list(slices.Collect(maps.Values(keys)), rev, now); r.fresh(now) }
+		list := func() { r.list(readAll(slices.Collect(maps.Values(keys))), rev, now); r.fresh(now) }
 		take := func() bool {
 			ev, ok, _ := r.next(now)
 			if ok {

@@ -99,8 +99,8 @@ func NewHostWatcher(ctx context.Context, cli *clientv3.Client, o WatcherOptions)
 	return w, nil
 }
 
-// hostsPage is how many hosts are read at once: some 300 kB, where hosts say what hosts say.
-const hostsPage = 1000
+// hostsPage is how many hosts are read at once: about 1 MB, where hosts say what hosts say.
+const hostsPage = 5000
 
 func newTail(cli *clientv3.Client, o WatcherOptions, to reader) *tail {
 	return &tail{cli: cli, prefix: o.Prefix, every: o.StaleAfter / 2, within: o.StaleAfter / 4, page: hostsPage, to: to}
@@ -164,7 +164,8 @@ func (w *HostWatcher) enter(change func(r *roll, now time.Time)) {
 }
 
 func (w *HostWatcher) list(all []*mvccpb.KeyValue, rev int64) {
-	w.enter(func(r *roll, now time.Time) { r.list(all, rev, now) })
+	readings := readAll(all)
+	w.enter(func(r *roll, now time.Time) { r.list(readings, rev, now) })
 }
 
 func (w *HostWatcher) event(ev *clientv3.Event) {

@@ -207,7 +207,7 @@ func TestAHostWithAValueThatCannotBeReadIsUp(t *testing.T) {
 
 func TestTheConstructorNeverWaitsForItsConsumer(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		const n = 2*hostsPage + 7
+		const n = hostsPage + 7
 		for i := range n {
 			w.put("", fmt.Sprintf("h%05d", i), 0)
 		}
