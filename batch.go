@@ -21,14 +21,14 @@ type batch struct {
 	h *hub
 
 	mu      sync.Mutex
-	pending []*read
+	pending []*question
 	ops     int // of pending
 	timer   *time.Timer
 }
 
-// read is what one session asks for: at most maxOps operations, each of them a Get, so that a quorum is asked
+// question is what one session asks: at most maxOps operations, each of them a Get, so that a quorum is asked
 // (a Txn of compares alone is answered without one).
-type read struct {
+type question struct {
 	ops   []clientv3.Op
 	bound time.Duration
 	done  chan readReply // holds one
@@ -43,7 +43,7 @@ type readReply struct {
 
 // read reads ops linearizably in one step, within bound.
 func (b *batch) read(ctx context.Context, ops []clientv3.Op, bound time.Duration) readReply {
-	r := &read{ops: ops, bound: bound, done: make(chan readReply, 1)}
+	r := &question{ops: ops, bound: bound, done: make(chan readReply, 1)}
 	b.add(r)
 	select {
 	case got := <-r.done:
@@ -54,7 +54,7 @@ func (b *batch) read(ctx context.Context, ops []clientv3.Op, bound time.Duration
 }
 
 // add sends r: at once where nobody could join it, else with those that come within the gathering time.
-func (b *batch) add(r *read) {
+func (b *batch) add(r *question) {
 	company := b.h.sessions() > 1
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,7 +89,7 @@ func (b *batch) flush() {
 }
 
 // send sends reads as one Txn, in the background.
-func (b *batch) send(reads []*read) {
+func (b *batch) send(reads []*question) {
 	b.h.wg.Go(func() {
 		err := b.commit(reads)
 		if err == nil {
@@ -99,7 +99,7 @@ func (b *batch) send(reads []*read) {
 		alone := len(reads) > 1 && definite(err)
 		for _, r := range reads {
 			if alone {
-				b.send([]*read{r})
+				b.send([]*question{r})
 			} else {
 				r.done <- readReply{err: err}
 			}
@@ -108,7 +108,7 @@ func (b *batch) send(reads []*read) {
 }
 
 // commit reads and gives each its part; an error is given to nobody.
-func (b *batch) commit(reads []*read) error {
+func (b *batch) commit(reads []*question) error {
 	var ops []clientv3.Op
 	bound := reads[0].bound
 	for _, r := range reads {

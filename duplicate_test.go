@@ -31,7 +31,7 @@ func TestARestartedAgentOutwaitsItsFormerKey(t *testing.T) {
 			inBubble(t, coordtest.Options{}, func(w *world) {
 				w.killed(HostMetadata{HostUUID: "h1", Hostname: "dc1-h1", StartedAt: 1}, ttl)
 				time.Sleep(700 * time.Millisecond)
-				h := w.host(h1, LivenessOptions{})
+				h := w.live(h1, LivenessOptions{})
 				if at := w.now(); at != time.Duration(ttl)*time.Second {
 					w.Errorf("registered at %v", at)
 				}
@@ -48,7 +48,7 @@ func TestALiveDuplicateIsAnError(t *testing.T) {
 	for _, refresh := range []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second} {
 		t.Run(refresh.String(), func(t *testing.T) {
 			inBubble(t, coordtest.Options{}, func(w *world) {
-				first := w.host(h1, LivenessOptions{Refresh: refresh})
+				first := w.live(h1, LivenessOptions{Refresh: refresh})
 				time.Sleep(2500 * time.Millisecond)
 				before, rev := w.now(), w.m.Rev()
 				_, err := w.tryHost(w.Context(), HostMetadata{HostUUID: "h1"}, LivenessOptions{})
@@ -117,7 +117,7 @@ func TestALeaseThatAMovedLeaderStartsAnewIsNotTakenForRenewed(t *testing.T) {
 	inBubble(t, coordtest.Options{Members: 3}, func(w *world) {
 		w.killed(h1, 10)
 		time.AfterFunc(5500*time.Millisecond, func() { w.m.MoveLeader(1) })
-		w.host(h1, LivenessOptions{})
+		w.live(h1, LivenessOptions{})
 		if at := w.now(); at != 15500*time.Millisecond {
 			w.Errorf("registered at %v", at)
 		}
@@ -129,7 +129,7 @@ func TestAKeyThatIsReplacedWhileItIsWaitedForIsLookedAtAnew(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		w.killed(h1, 10)
 		time.AfterFunc(4*time.Second, func() { w.m.Delete(h1Key); w.killed(HostMetadata{HostUUID: "h1"}, 15) })
-		w.host(h1, LivenessOptions{})
+		w.live(h1, LivenessOptions{})
 		if at := w.now(); at != 19*time.Second {
 			w.Errorf("registered at %v", at)
 		}

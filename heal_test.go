@@ -25,7 +25,7 @@ func TestALostHostIsBackAtOnce(t *testing.T) {
 		for _, fenced := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/fenced=%v", name, fenced), func(t *testing.T) {
 				inBubble(t, coordtest.Options{}, func(w *world) {
-					h := w.host(h1, LivenessOptions{})
+					h := w.live(h1, LivenessOptions{})
 					if fenced {
 						w.must(h.Context().Err())
 					}
@@ -81,7 +81,7 @@ func TestAHundredHostsWhoseLeasesAreRevokedAreBackWithinASecond(t *testing.T) {
 // A host that is thrown out again and again slows down, but is back within a few seconds each time.
 func TestAHostThatIsThrownOutAgainAndAgainSlowsDown(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		puts := 0
 		for range 600 {
 			if w.m.Delete(h1Key) {
@@ -109,7 +109,7 @@ func TestAHostOutlivesASilentEtcd(t *testing.T) {
 	} {
 		t.Run(silent.String(), func(t *testing.T) {
 			inBubble(t, coordtest.Options{}, func(w *world) {
-				h := w.host(h1, LivenessOptions{})
+				h := w.live(h1, LivenessOptions{})
 				time.Sleep(3100 * time.Millisecond)
 				before := w.m.Get(h1Key)
 				w.m.Stop(0)
@@ -145,7 +145,7 @@ func TestAHostOutlivesASilentEtcd(t *testing.T) {
 // While an etcd that refuses is asked for a lease, pauses grow to half a minute.
 func TestHealingSlowsDownWhereEtcdRefuses(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		time.Sleep(2 * time.Second)
 		w.m.NoSpace(true)
 		w.must(w.m.Revoke(h.LeaseID()))
@@ -176,7 +176,7 @@ func TestHealingSlowsDownWhereEtcdRefuses(t *testing.T) {
 // A watch that says nothing, on a member that was stopped: the key is looked at now and then.
 func TestADeletionThatNoWatchSawIsSeen(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		time.Sleep(time.Second)
 		w.m.HoldWatches(true)
 		w.m.Delete(h1Key)
@@ -193,7 +193,7 @@ func TestADeletionThatNoWatchSawIsSeen(t *testing.T) {
 // A key of another process's under the own UUID is left alone, and waited for.
 func TestALiveForeignKeyIsNeverOverwritten(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		time.Sleep(2 * time.Second)
 		other := w.session(SessionOptions{})
 		theirs := HostMetadata{HostUUID: "h1", Hostname: "other\x1b[31m", StartedAt: 1}
@@ -249,7 +249,7 @@ func TestStopIsFinalAtEveryPointOfAHeal(t *testing.T) {
 				for skip := range 3 {
 					t.Run(fmt.Sprintf("%s/%s/%s/%d", cause, method, when, skip), func(t *testing.T) {
 						inBubble(t, coordtest.Options{}, func(w *world) {
-							h := w.host(h1, LivenessOptions{})
+							h := w.live(h1, LivenessOptions{})
 							time.Sleep(3100 * time.Millisecond)
 							var stop sync.Once
 							stopping := make(chan struct{})
@@ -282,7 +282,7 @@ func TestStopIsFinalAtEveryPointOfAHeal(t *testing.T) {
 // A lease that is gone again and again is asked for with pauses.
 func TestALeaseThatDoesNotLastIsReplaced(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		time.Sleep(2 * time.Second)
 		w.m.Inject(coordtest.Rule{Method: coordtest.Txn, Times: 5, Action: coordtest.Before(func() {
 			for _, lease := range w.m.Leases() {
@@ -301,7 +301,7 @@ func TestALeaseThatDoesNotLastIsReplaced(t *testing.T) {
 // A session that ends while its key is being put is followed by another.
 func TestAnEtcdThatFallsSilentInAHealIsOutlived(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		time.Sleep(2 * time.Second)
 		w.m.Inject(coordtest.Rule{Method: coordtest.Txn, Action: coordtest.Before(func() { w.m.Stop(0) })})
 		lease := h.LeaseID()
@@ -318,7 +318,7 @@ func TestAnEtcdThatFallsSilentInAHealIsOutlived(t *testing.T) {
 // A key that was to move to the new lease and expires in that moment is put anew.
 func TestAKeyThatExpiresOnItsWayIsPutAnew(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		time.Sleep(3100 * time.Millisecond)
 		w.m.Stop(0)
 		w.m.Inject(coordtest.Rule{Method: coordtest.Txn, Skip: 1, Action: coordtest.Before(func() { w.m.Delete(h1Key) })})
@@ -333,7 +333,7 @@ func TestAKeyThatExpiresOnItsWayIsPutAnew(t *testing.T) {
 
 func TestWithoutHealingTheFirstLossIsTheLast(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{NoHeal: true})
+		h := w.live(h1, LivenessOptions{NoHeal: true})
 		w.m.Delete(h1Key)
 		c := w.await(h, LivenessStopped)
 		if !errors.Is(c.Err, ErrHostLost) || !errors.Is(c.Err, ErrKeyGone) {
@@ -358,7 +358,7 @@ func TestAClosedClientEndsARegistration(t *testing.T) {
 	for name, healing := range map[string]bool{"healthy": false, "healing": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, coordtest.Options{}, func(w *world) {
-				h := w.host(h1, LivenessOptions{})
+				h := w.live(h1, LivenessOptions{})
 				time.Sleep(2 * time.Second)
 				if healing {
 					w.m.NoSpace(true)
@@ -395,7 +395,7 @@ func TestStopIsBoundedAndTellsTheTruth(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, coordtest.Options{}, func(w *world) {
-				h := w.host(h1, LivenessOptions{})
+				h := w.live(h1, LivenessOptions{})
 				time.Sleep(2 * time.Second)
 				row.before(w, h)
 				ctx, cancel := context.WithTimeout(w.Context(), time.Second)

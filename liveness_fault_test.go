@@ -75,7 +75,7 @@ func TestEveryCallOfAStopFails(t *testing.T) {
 			for times := 1; times <= 2; times++ {
 				t.Run(fmt.Sprintf("%s/%s/%d times", method, name, times), func(t *testing.T) {
 					inBubble(t, coordtest.Options{Members: 2}, func(w *world) {
-						h := w.host(h1, LivenessOptions{})
+						h := w.live(h1, LivenessOptions{})
 						time.Sleep(2 * time.Second)
 						release := make(chan struct{})
 						w.m.Inject(coordtest.Rule{Method: method, Times: times, Action: actions(release)[name]})

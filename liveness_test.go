@@ -19,7 +19,7 @@ import (
 )
 
 // host registers a host, on a client of its own, and stops it at the end.
-func (w *world) host(m HostMetadata, o LivenessOptions, members ...int) *HostLiveness {
+func (w *world) live(m HostMetadata, o LivenessOptions, members ...int) *HostLiveness {
 	w.Helper()
 	h, err := w.tryHost(w.Context(), m, o, members...)
 	w.must(err)
@@ -78,7 +78,7 @@ const h1Key = HostsPrefix + "h1"
 
 func TestAHostIsRegisteredUntilItStops(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(HostMetadata{HostUUID: "h1", Hostname: "dc1-h1", Labels: map[string]string{"rack": "r1"}}, LivenessOptions{})
+		h := w.live(HostMetadata{HostUUID: "h1", Hostname: "dc1-h1", Labels: map[string]string{"rack": "r1"}}, LivenessOptions{})
 		kv := w.m.Get(h1Key)
 		if h.Key() != h1Key || kv == nil || kv.Lease != int64(h.LeaseID()) || h.State() != LivenessHealthy {
 			w.Fatalf("key %s, lease %x, state %v, in etcd %v", h.Key(), h.LeaseID(), h.State(), kv)
@@ -117,7 +117,7 @@ func TestAHostIsRegisteredUntilItStops(t *testing.T) {
 // The goodbye stands in the key, on the lease, before the lease goes.
 func TestAHostThatStopsSaysSoFirst(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		var last string
 		w.m.Inject(coordtest.Rule{Method: coordtest.Revoke, Action: coordtest.Before(func() { last = string(w.m.Get(h1Key).Value) })})
 		w.must(h.Stop(w.Context()))
@@ -150,7 +150,7 @@ func TestOptionsOfAHostAreChecked(t *testing.T) {
 		if _, err := w.tryHost(gone, h1, LivenessOptions{}); !errors.Is(err, gave) || w.m.Calls(coordtest.Grant) != 0 {
 			w.Error(err)
 		}
-		h := w.host(HostMetadata{HostUUID: "a", StartedAt: 7}, LivenessOptions{Prefix: "/other", LeaseTTLSec: 3})
+		h := w.live(HostMetadata{HostUUID: "a", StartedAt: 7}, LivenessOptions{Prefix: "/other", LeaseTTLSec: 3})
 		if h.Key() != "/other/a" || w.said("/other/a").StartedAt != 7 || h.o.Refresh != time.Second {
 			w.Errorf("%s %v", h.Key(), h.o)
 		}
@@ -159,7 +159,7 @@ func TestOptionsOfAHostAreChecked(t *testing.T) {
 
 func TestAnUpdateKeepsKeyAndLease(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		before := w.m.Get(h1Key)
 		m := h1
 		m.Version, m.Labels = "2", map[string]string{"a": "b"}
@@ -186,7 +186,7 @@ func TestAnUpdateKeepsKeyAndLease(t *testing.T) {
 // Updates that come together, and one that lands late, leave the last one given.
 func TestTheLastUpdateWins(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		with := func(v string) HostMetadata { m := h1; m.Version = v; return m }
 
 		// The first one's request lands after the second one's.
@@ -232,7 +232,7 @@ func TestTheLastUpdateWins(t *testing.T) {
 // A write of somebody else's to the key that leaves it ours is written over by the next of ours.
 func TestAKeyThatWasTouchedByHandIsWrittenOver(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		_, err := w.m.Put(h1Key, "nonsense", h.LeaseID())
 		w.must(err)
 		m := h1
@@ -252,7 +252,7 @@ func TestAHostSaysWhatHappensToIt(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		var log bytes.Buffer
 		var gaps []time.Duration
-		h := w.host(h1, LivenessOptions{
+		h := w.live(h1, LivenessOptions{
 			Logger:  slog.New(slog.NewTextHandler(&log, nil)),
 			Metrics: Metrics{Healed: func(gap time.Duration) { gaps = append(gaps, gap) }},
 		})
@@ -281,7 +281,7 @@ func TestAHostSaysWhatHappensToIt(t *testing.T) {
 // A key that is gone before its watch says so is not put again by an update or a goodbye: that is for a heal.
 func TestAKeyThatIsGoneIsNotPutByAnUpdate(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		w.m.HoldWatches(true)
 		w.m.Delete(h1Key)
 		before := w.m.Rev()
@@ -313,7 +313,7 @@ func TestAKeyThatIsGoneIsNotPutByAnUpdate(t *testing.T) {
 
 func TestAnUpdateUnderWayEndsWithStop(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		w.m.Inject(coordtest.Rule{Method: coordtest.Txn, Action: coordtest.LateBy(time.Second)})
 		done := make(chan error, 1)
 		go func() { done <- h.UpdateMetadata(w.Context(), HostMetadata{HostUUID: "h1", Version: "2"}) }()

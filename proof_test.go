@@ -13,7 +13,7 @@ import (
 // The context ends Term after the last proof was sent, whatever etcd does, and while the lease is kept.
 func TestAHostsContextEndsWithItsProof(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		ctx := h.Context()
 		w.must(ctx.Err())
 		if h.Context() != ctx {
@@ -69,7 +69,7 @@ func TestAHostsContextEndsWithItsProof(t *testing.T) {
 // Plain renewals prove nothing: who asks late is not proven until the first read is answered.
 func TestAHostIsNotProvenByPlainRenewals(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		time.Sleep(time.Minute)
 		asked := w.now()
 		if cause := context.Cause(h.Context()); !errors.Is(cause, ErrUnproven) || !errors.Is(cause, ErrHostLost) {
@@ -87,7 +87,7 @@ func TestAHostIsNotProvenByPlainRenewals(t *testing.T) {
 // What is not proven in time is waited for as long as the caller wants, or as the registration lasts.
 func TestWaitingForAProofEnds(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		time.Sleep(time.Minute)
 		w.m.NoQuorum(true)
 		ctx, cancel := context.WithTimeout(w.Context(), 3*time.Second)
@@ -126,7 +126,7 @@ func TestAProofEndsWithTheRegistration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, coordtest.Options{}, func(w *world) {
-				h := w.host(h1, LivenessOptions{})
+				h := w.live(h1, LivenessOptions{})
 				ctx := h.Context()
 				time.Sleep(1500 * time.Millisecond)
 				at := w.now()
@@ -165,7 +165,7 @@ func TestAProofEndsWithTheRegistration(t *testing.T) {
 // A machine that was suspended learns of it on the first look.
 func TestASuspendedHostIsNotProvenOnTheFirstLook(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		p, err := h.Proven(w.Context())
 		w.must(err)
 		w.suspend(4 * time.Second)
@@ -178,7 +178,7 @@ func TestASuspendedHostIsNotProvenOnTheFirstLook(t *testing.T) {
 // Proofs asked for while a heal is under way begin with the return.
 func TestProofsAskedForWhileHealingComeWithTheReturn(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		h := w.host(h1, LivenessOptions{})
+		h := w.live(h1, LivenessOptions{})
 		time.Sleep(2 * time.Second)
 		w.m.NoSpace(true)
 		w.must(w.m.Revoke(h.LeaseID()))

@@ -1,7 +1,9 @@
 package coord
 
 import (
+	"cmp"
 	"container/list"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -194,14 +196,18 @@ func (r *roll) fresh(at time.Time) {
 // old reports whether the roll may be out of date: by the clock alone, whatever any request is doing.
 func (r *roll) old(now time.Time) bool { return now.Sub(r.asOf) >= r.opts.StaleAfter }
 
+// errNoAnswer is what is wrong where nothing has failed yet.
+var errNoAnswer = errors.New("no answer in time")
+
 // next is what is to be told next, if anything is. If not, something may be after a while, without anything
 // happening; 0: it will not.
 func (r *roll) next(now time.Time) (ev HostEvent, ok bool, after time.Duration) {
 	if !r.stale && r.old(now) {
 		r.stale = true
-		orDiscard(r.opts.Logger).Warn("the view of the hosts may be out of date", slog.Time("as_of", r.asOf), slog.Any("err", r.why))
+		why := cmp.Or(r.why, errNoAnswer)
+		orDiscard(r.opts.Logger).Warn("the view of the hosts may be out of date", slog.Time("as_of", r.asOf), slog.Any("err", why))
 		if r.opts.Extended {
-			return HostEvent{Kind: ViewStale, Revision: r.rev, Err: r.why}, true, 0
+			return HostEvent{Kind: ViewStale, Revision: r.rev, Err: why}, true, 0
 		}
 	}
 	for e := range entries(&r.lapsing) {

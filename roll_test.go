@@ -217,8 +217,8 @@ var schedule = map[string]func(s *show){
 		s.alone(func() { s.m.Restore(s.snapshot); s.m.SetClusterID(uint64(1000 + s.n)) })
 	},
 	"a moment":         func(*show) { synctest.Wait() },
-	"a second":         func(*show) { time.Sleep(time.Second) },
-	"half a minute":    func(*show) { time.Sleep(30 * time.Second) },
+	"a second":         func(*show) { time.Sleep(time.Second) },      // fake time
+	"half a minute":    func(*show) { time.Sleep(30 * time.Second) }, // fake time
 	"take an event":    func(s *show) { s.take(1) },
 	"take all events":  func(s *show) { s.take(1000) },
 	"take all again":   func(s *show) { s.take(1000) },
@@ -283,7 +283,7 @@ func play(t *testing.T, members int, o WatcherOptions, steps []string) error {
 	w.m.NoQuorum(false)
 	heal(s)
 	s.take(1000)
-	time.Sleep(time.Minute)
+	time.Sleep(time.Minute) // fake time
 	s.take(1000)
 	truth := w.m.List(HostsPrefix)
 	err = s.heard.knows(truth)

@@ -310,7 +310,7 @@ func TestAGraceThatIsOverIsOverForASlowConsumerToo(t *testing.T) {
 		w.host("b", "2")
 		synctest.Wait() // the channel's hands are full
 		w.m.Delete(HostsPrefix + "a")
-		time.Sleep(3 * time.Second)
+		time.Sleep(3 * time.Second) // fake time: the grace is over
 		w.host("a", "2")
 		synctest.Wait()
 		w.hears("update b 2", "down a expired", "up a 2")
@@ -329,7 +329,7 @@ func TestAHundredHostsThatLoseTheirLeasesAreNotTold(t *testing.T) {
 		for _, l := range w.m.Leases() {
 			w.must(w.m.Revoke(l.ID))
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // fake time, within the grace
 		for _, uuid := range hosts {
 			w.host(uuid, "")
 		}
@@ -469,7 +469,7 @@ func TestAStoreThatWasRestoredIsReadAnew(t *testing.T) {
 				f.hears("up lost")
 				w.m.Delete(HostsPrefix + "before")
 				f.hears("down before expired")
-				time.Sleep(6 * time.Second)
+				time.Sleep(6 * time.Second) // fake time: a question was answered
 				w.m.Restore(snap)
 				back(w)
 				f.hears("up before", "down lost expired")
@@ -568,7 +568,7 @@ func TestAHostThatWasNotToldIsReplacedWithoutAWord(t *testing.T) {
 		w.host("b", "2")
 		w.must(w.m.Compact(w.m.Rev()))
 		w.m.Revive(0)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // fake time: all has been found out
 		w.hears("up a", "up b 2")
 		w.silent(time.Minute)
 	})

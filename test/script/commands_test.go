@@ -47,6 +47,7 @@ func (w *world) commands() map[string]command {
 		"host":     {2, w.host},
 		"nohost":   {1, w.noHost},
 		"losehost": {1, w.loseHost},
+		"puthost":  {2, w.putHost},
 	}
 	commands := map[string]command{}
 	for name, c := range all {
@@ -268,4 +269,11 @@ func atoi(ts *testscript.TestScript, s string) int {
 	n, err := strconv.Atoi(s)
 	ts.Check(err)
 	return n
+}
+
+// putHost puts the key of a host. It is gone when the script is.
+func (w *world) putHost(ts *testscript.TestScript, args []string) {
+	_, err := w.client.Put(context.Background(), coord.HostsPrefix+args[0], args[1])
+	ts.Check(err)
+	ts.Defer(func() { _, _ = w.client.Delete(context.Background(), coord.HostsPrefix+args[0]) })
 }

@@ -30,6 +30,7 @@
 //	host UUID FILE               wait for the key of a host and write its value to a file
 //	nohost UUID                  wait until there is none
 //	losehost UUID                delete it
+//	puthost UUID VALUE           put the key of a host
 //	messages FILE MSG...         the log lines in a file, or in stderr, are these and no others
 //	lines FILE N                 a file, or stdout or stderr, has N lines
 package script

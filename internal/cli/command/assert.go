@@ -15,7 +15,7 @@ import (
 // linearizable, so yes is what etcd vouches for at a moment between question and answer; what it is good for
 // after that is the caller's to judge (see docs/elect.md).
 func (c *call) assert(ctx context.Context, f *electFlags, name string) (int, error) {
-	client, err := c.connect(ctx, f)
+	client, err := c.connect(ctx, &f.Connection)
 	if err != nil {
 		return 0, err
 	}

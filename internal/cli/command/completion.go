@@ -109,7 +109,7 @@ func (c *call) completeOffice(f *electFlags) cobra.CompletionFunc {
 
 // offices are the names that begin so, as far as they can be had; nil where not.
 func (c *call) offices(ctx context.Context, f *electFlags, begun string) []string {
-	client, err := c.connect(ctx, f)
+	client, err := c.connect(ctx, &f.Connection)
 	if err != nil {
 		return nil
 	}

@@ -89,7 +89,7 @@ func (c *call) ask(ctx context.Context, f *electFlags, office string) (int, erro
 }
 
 // connect makes the client that a question goes to.
-func (c *call) connect(ctx context.Context, f *electFlags) (*clientv3.Client, error) {
+func (c *call) connect(ctx context.Context, f *cli.Connection) (*clientv3.Client, error) {
 	if err := f.Discover(ctx, c.env); err != nil {
 		return nil, err
 	}

@@ -55,7 +55,8 @@ type call struct {
 }
 
 const rootExample = `  conch elect reports -- ./make-reports  run it while this host holds the office "reports"
-  conch elect reports --who              who leads, and who waits`
+  conch elect reports --who              who leads, and who waits
+  conch hosts                            which hosts are up`
 
 func (c *call) root() *cobra.Command {
 	root := &cobra.Command{

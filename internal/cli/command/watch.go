@@ -21,17 +21,22 @@ import (
 
 // watch prints each change of the office's leader until a signal comes, or nobody reads any more.
 func (c *call) watch(ctx context.Context, f *electFlags, name string) (int, error) {
-	client, err := c.connect(ctx, f)
+	client, err := c.connect(ctx, &f.Connection)
 	if err != nil {
 		return 0, err
 	}
 	defer client.Close()
+	return c.stream(ctx, func(ctx context.Context) error { return c.follow(ctx, f, client, name) })
+}
+
+// stream has follow print until a signal comes, or nobody reads any more.
+func (c *call) stream(ctx context.Context, follow func(context.Context) error) (int, error) {
 	signals, stop := c.env.Signals()
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- c.follow(ctx, f, client, name) }()
+	go func() { done <- follow(ctx) }()
 	for {
 		select {
 		case s := <-signals:
@@ -105,7 +110,12 @@ func (p *changePrinter) print(ctx context.Context, leader coord.Candidate, unset
 		line = p.line(first, now, standingText(leader, unsettled))
 	}
 	p.last = leader
-	err := cli.Print(p.to, line)
+	return printLine(p.to, line)
+}
+
+// printLine prints a line of a stream, with one write.
+func printLine(to io.Writer, line []byte) error {
+	err := cli.Print(to, line)
 	if errors.Is(err, syscall.EPIPE) {
 		return errNobodyReads
 	}

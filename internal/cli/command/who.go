@@ -57,7 +57,7 @@ type standing struct {
 // tellWho prints who leads the office and who waits for it. The reads are linearizable: where etcd cannot
 // vouch for an answer there is none.
 func (c *call) tellWho(ctx context.Context, f *electFlags, name string) (int, error) {
-	client, err := c.connect(ctx, f)
+	client, err := c.connect(ctx, &f.Connection)
 	if err != nil {
 		return 0, err
 	}
