@@ -75,7 +75,7 @@ func (f *hostsFlags) check(cmd *cobra.Command, env cli.Env) (err error) {
 		return err
 	}
 	if f.fits, err = coord.ParseSelector(f.labels); err != nil {
-		return cli.Usagef("--selector %s: %s", cli.Quote(f.labels), strings.TrimPrefix(err.Error(), coord.ErrInvalidOption.Error()+": "))
+		return cli.Usagef("--%s", strings.TrimPrefix(err.Error(), coord.ErrInvalidOption.Error()+": "))
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func shown(s string) string { return hold.EscapeCut(s, 100) }
 // listedHost is one line of the answer.
 type listedHost struct {
 	host
-	Up       int64  `json:"up_ms"`
+	Up       int64  `json:"up_ms"` // since Started; -1: not known
 	Stopping bool   `json:"stopping"`
 	Lease    string `json:"lease"`       // "": its key is on none
 	TTLLeft  int64  `json:"ttl_left_ms"` // -1: not known
@@ -144,7 +144,10 @@ func (c *call) listHosts(ctx context.Context, f *hostsFlags) (int, error) {
 	var all []listedHost
 	for _, h := range view.Hosts {
 		if f.fits.Fits(h.Metadata) {
-			one := listedHost{host: hostOf(h.Metadata, h.Incarnation), Up: h.Age.Milliseconds(), Stopping: h.Stopping, TTLLeft: -1}
+			one := listedHost{host: hostOf(h.Metadata, h.Incarnation), Up: -1, Stopping: h.Stopping, TTLLeft: -1}
+			if one.Started != "" {
+				one.Up = h.Age.Milliseconds()
+			}
 			if h.Lease != 0 {
 				one.Lease = hold.FormatLease(int64(h.Lease))
 			}
@@ -199,16 +202,20 @@ func printHosts(w io.Writer, all []listedHost) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "UUID\tSTATE\tHOSTNAME\tHYPERVISOR\tVERSION\tUP\tTTL LEFT\tLABELS")
 	for _, h := range all {
-		state, left := "up", "?"
+		state := "up"
 		if h.Stopping {
 			state = "stopping"
 		}
-		if h.TTLLeft >= 0 {
-			left = (time.Duration(h.TTLLeft) * time.Millisecond).String()
-		}
-		up := (time.Duration(h.Up) * time.Millisecond).Truncate(time.Second)
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", dash(shown(h.HostUUID)), state, dash(shown(h.Hostname)),
-			dash(shown(h.Hypervisor)), dash(shown(h.Version)), up, left, dash(h.labelText()))
+			dash(shown(h.Hypervisor)), dash(shown(h.Version)), span(h.Up), span(h.TTLLeft), dash(h.labelText()))
 	}
 	_ = t.Flush()
+}
+
+// span is a time in milliseconds, for people.
+func span(ms int64) string {
+	if ms < 0 {
+		return "?"
+	}
+	return (time.Duration(ms) * time.Millisecond).Truncate(time.Second).String()
 }
