@@ -1,5 +1,6 @@
-// Package coord coordinates hosts that share one etcd: sessions on leases, leader election, host liveness. It is
-// pure Go, needs nothing but the etcd client, and never dials: the caller owns the *clientv3.Client.
+// Package coord coordinates hosts that share one etcd: sessions on leases, leader election, and which hosts
+// are up. It is pure Go, needs nothing but the etcd client, and never dials: the caller owns the
+// *clientv3.Client.
 //
 // # What is not promised
 //

@@ -303,6 +303,22 @@ func TestDownGrace(t *testing.T) {
 	})
 }
 
+func TestAHostInItsGraceLosesItsPlaceInLine(t *testing.T) {
+	inFleet(t, WatcherOptions{Extended: true, DownGrace: 2 * time.Second}, []string{"a", "b"}, func(w *fleet) {
+		w.hears("up a", "up b", "snapshot-done")
+		w.host("b", "2")
+		synctest.Wait() // the channel's hands are full
+		w.host("a", "2")
+		synctest.Wait()
+		w.m.Delete(HostsPrefix + "a")
+		synctest.Wait()
+		w.hears("update b 2")
+		w.silent(time.Second)
+		w.host("a", "")
+		w.silent(time.Minute)
+	})
+}
+
 func TestAGraceThatIsOverIsOverForASlowConsumerToo(t *testing.T) {
 	o := WatcherOptions{Extended: true, DownGrace: 2 * time.Second}
 	inFleet(t, o, []string{"a", "b"}, func(w *fleet) {
