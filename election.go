@@ -69,9 +69,9 @@ type Election struct {
 	owned  bool
 	opts   ElectionOptions
 	prefix string
-	office *office
+	pool   *ElectionPool // that it was borrowed from; nil where it was not
 
-	ctx    context.Context // ends with Close
+	ctx    context.Context // ends with Close; a borrowed one's with that of the pool
 	cancel context.CancelCauseFunc
 	calls  sync.WaitGroup // campaigns under way
 
@@ -106,8 +106,7 @@ func (s *Session) Election(o ElectionOptions) (*Election, error) {
 }
 
 func (s *Session) election(o ElectionOptions) *Election {
-	prefix := prefixOf(o.Key)
-	e := &Election{s: s, opts: o, prefix: prefix, office: s.office(prefix)}
+	e := &Election{s: s, opts: o, prefix: prefixOf(o.Key)}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	return e
 }
@@ -142,7 +141,7 @@ func (e *Election) CampaignTerm(ctx context.Context, identity string) (*Term, er
 	}
 	ctx, cancel := bind(ctx, e.ctx)
 	defer cancel()
-	if err := e.office.enter(ctx, e.s); err != nil {
+	if err := e.s.enter(ctx, e.prefix); err != nil {
 		e.stop(nil)
 		return nil, fmt.Errorf("campaign for %q: %w", e.opts.Key, err)
 	}
@@ -162,7 +161,7 @@ func (e *Election) TryCampaign(ctx context.Context, identity string) (bool, erro
 	}
 	ctx, cancel := bind(ctx, e.ctx)
 	defer cancel()
-	if !e.office.tryEnter() {
+	if !e.s.tryEnter(e.prefix) {
 		e.stop(nil)
 		return false, nil
 	}
@@ -172,7 +171,7 @@ func (e *Election) TryCampaign(ctx context.Context, identity string) (bool, erro
 	case err != nil:
 		return false, e.fail(c, err)
 	case !won:
-		e.office.exit()
+		e.exit()
 		e.stop(nil)
 		return false, nil
 	}
@@ -195,7 +194,11 @@ func (e *Election) start(ctx context.Context) (*Term, error) {
 		// The term is over, and its keys are still to be tidied up: Resign does that.
 		return nil, fmt.Errorf("campaign for %q: resign first: %w", e.opts.Key, e.term.Check())
 	}
-	if err := context.Cause(ctx); err != nil {
+	err := context.Cause(ctx)
+	if err == nil {
+		err = e.pool.engage(e)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("campaign for %q: %w", e.opts.Key, err)
 	}
 	e.busy = true
@@ -211,6 +214,7 @@ func (e *Election) stop(t *Term) {
 	e.busy, e.term = false, t
 	if t == nil {
 		e.s.content()
+		e.pool.disengage(e)
 	}
 	e.calls.Done()
 }
@@ -220,11 +224,11 @@ func (e *Election) stop(t *Term) {
 func (e *Election) fail(c *candidate, err error) error {
 	switch {
 	case c.left:
-		e.s.burn(c.keys(), false, e.office.exit)
+		e.s.burn(c.keys(), false, e.exit)
 	case errors.Is(err, ErrUndecided):
-		e.s.burn(c.keys(), true, e.office.exit)
+		e.s.burn(c.keys(), true, e.exit)
 	default:
-		e.office.exit()
+		e.exit()
 	}
 	e.stop(nil)
 	err = fmt.Errorf("campaign for %q: %w", e.opts.Key, err)
@@ -282,14 +286,18 @@ func (e *Election) resign(ctx context.Context, how End) error {
 	mine := e.term == t // a second Resign at the same time has done the same
 	if mine {
 		e.term = nil
+		e.pool.disengage(e)
 	}
 	e.mu.Unlock()
 	if mine {
 		e.s.content()
-		e.office.exit()
+		e.exit()
 	}
 	return nil
 }
+
+// exit passes the turn on.
+func (e *Election) exit() { e.s.exit(e.prefix) }
 
 // Do campaigns, runs fn while leading, and resigns after fn has returned: the shortest correct use. fn's
 // context ends with ctx and with the term; fn has to return when it does, and Do waits for it. The result
@@ -307,12 +315,16 @@ func (e *Election) Do(ctx context.Context, identity string, fn func(context.Cont
 }
 
 // Close ends a campaign that is under way, resigns, and, where the session is the election's own, closes
-// that. It is idempotent.
+// that. It is idempotent. On an election borrowed from a pool it does nothing: the pool's Close does.
 func (e *Election) Close() error {
-	e.mu.Lock() // so that no campaign begins while those under way are waited for
-	e.cancel(ErrClosed)
-	e.mu.Unlock()
-	e.calls.Wait()
+	if e.pool != nil {
+		return nil
+	}
+	return e.close()
+}
+
+func (e *Election) close() error {
+	e.quiesce()
 	ctx, cancel := e.s.cleanup()
 	defer cancel()
 	err := e.Resign(ctx)
@@ -324,4 +336,12 @@ func (e *Election) Close() error {
 		return errors.Join(err, closeErr)
 	}
 	return nil
+}
+
+// quiesce ends the campaigns under way, and waits for them.
+func (e *Election) quiesce() {
+	e.mu.Lock() // so that none begins meanwhile
+	e.cancel(ErrClosed)
+	e.mu.Unlock()
+	e.calls.Wait()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,18 +107,25 @@ func (w *world) story(try bool) {
 }
 
 // leaders checks that no two lead.
-type leaders struct{ now string }
+type leaders struct {
+	mu  sync.Mutex
+	now string
+}
 
 func (l *leaders) begin(w *world, id string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.now != "" {
 		w.Errorf("%s leads while %s does", id, l.now)
 	}
 	l.now = id
 }
 
-func (l *leaders) end(string) { l.now = "" }
+func (l *leaders) end(string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now = ""
+}
 
 func TestAnUndecidedPutOnASharedSessionIsDeletedWhenItLands(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {

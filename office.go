@@ -8,12 +8,15 @@ import (
 )
 
 // office is the exclusion among the elections of one session for one prefix: they would share one key,
-// since the key's name is the lease's. Whoever has the turn may have a key there.
+// since the key's name is the lease's. Whoever has the turn may have a key there. A session keeps an office
+// only while somebody has its turn or waits for it.
 type office struct {
-	turn chan struct{} // full while somebody has the turn
+	turn  chan struct{} // full while somebody has the turn
+	users int           // who has it or waits for it (the session's mu)
 }
 
-func (s *Session) office(prefix string) *office {
+// visit makes the caller a user of the office of prefix.
+func (s *Session) visit(prefix string) *office {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.offices[prefix]
@@ -21,32 +24,48 @@ func (s *Session) office(prefix string) *office {
 		o = &office{turn: make(chan struct{}, 1)}
 		s.offices[prefix] = o
 	}
+	o.users++
 	return o
 }
 
-// tryEnter takes the turn if it is free.
-func (o *office) tryEnter() bool {
+// part ends what visit began, and returns the office.
+func (s *Session) part(prefix string) *office {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.offices[prefix]
+	if o.users--; o.users == 0 {
+		delete(s.offices, prefix)
+	}
+	return o
+}
+
+// tryEnter takes the turn at prefix if it is free.
+func (s *Session) tryEnter(prefix string) bool {
 	select {
-	case o.turn <- struct{}{}:
+	case s.visit(prefix).turn <- struct{}{}:
 		return true
 	default:
+		s.part(prefix)
 		return false
 	}
 }
 
-// enter waits for the turn.
-func (o *office) enter(ctx context.Context, s *Session) error {
+// enter waits for the turn at prefix.
+func (s *Session) enter(ctx context.Context, prefix string) error {
 	select {
-	case o.turn <- struct{}{}:
+	case s.visit(prefix).turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
+		s.part(prefix)
 		return context.Cause(ctx)
 	case <-s.ctx.Done():
+		s.part(prefix)
 		return context.Cause(s.ctx)
 	}
 }
 
-func (o *office) exit() { <-o.turn }
+// exit gives the turn back.
+func (s *Session) exit(prefix string) { <-s.part(prefix).turn }
 
 // burn takes over a key whose fate is unknown, with the office's turn: nobody campaigns for it until it
 // is definite, which may be when the session ends; a record that the attempt left is closed then. put says

@@ -338,6 +338,13 @@ func (s *Session) muteIfIdle() bool {
 	return idle
 }
 
+// isMuted reports whether the session renews no more, and only waits for its end.
+func (s *Session) isMuted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.muted
+}
+
 // spawn runs work as a goroutine of the session, and then done; on a closed session only done.
 func (s *Session) spawn(done, work func()) {
 	s.mu.Lock()

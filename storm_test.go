@@ -19,7 +19,7 @@ func TestAStormOfCalls(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			w := &world{T: t, m: coordtest.Start(t, coordtest.Options{}), start: time.Now()}
-			dice := &dice{r: rand.New(rand.NewPCG(seed, 1))}
+			dice := newDice(seed)
 			sessions := []*Session{w.session(SessionOptions{}), w.session(SessionOptions{})}
 			var callers sync.WaitGroup
 			for _, s := range sessions {
@@ -55,6 +55,8 @@ type dice struct {
 	mu sync.Mutex
 	r  *rand.Rand
 }
+
+func newDice(seed uint64) *dice { return &dice{r: rand.New(rand.NewPCG(seed, 1))} }
 
 func (d *dice) upTo(most time.Duration) time.Duration {
 	d.mu.Lock()

@@ -12,8 +12,6 @@ import (
 	"github.com/go-coord/coord/internal/etcd/etcdtest"
 )
 
-func TestMain(m *testing.M) { etcdtest.Main(m) }
-
 // stored reads a host's key as the published JSON.
 func stored(t *testing.T, cli *clientv3.Client, key string) (lease clientv3.LeaseID, fields map[string]any) {
 	t.Helper()
