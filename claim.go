@@ -29,32 +29,63 @@ type claim struct {
 	done   chan struct{} // the watch has ended, or never will begin
 	begin  *time.Timer   // of the watch; nil on a session that was closed before
 
-	mu   sync.Mutex
-	wait *peek // what the candidate waits for; nil while it waits for nothing
+	mu    sync.Mutex
+	waits []*peek // what the candidate waits for, of each the end
 
-	read  int   // replies that the last reads() will have (renewing goroutine only)
-	asked *peek // the peek that was read (renewing goroutine only)
+	read  int     // replies that the last reads() will have (renewing goroutine only)
+	asked []*peek // the peeks that were read (renewing goroutine only)
 }
 
-// peek is something that a candidate waits for the end of: its predecessor's key, or an open record.
+// maxReads is how many keys and ranges are read for one claim at most: its own, and two that it waits for.
+const maxReads = 3
+
+// peek is something that a candidate waits for the end of: its predecessor's key, an open record, or that
+// all keys of a range stay.
 type peek struct {
 	key   string
-	still func(*mvccpb.KeyValue) bool // whether it is still there, given the key as read (nil: absent)
-	ended chan struct{}               // closed when it is seen to have ended
-	once  sync.Once
+	opts  []clientv3.OpOption            // of the read
+	still func([]*mvccpb.KeyValue) bool  // whether it goes on, given what was read
+	watch func(ctx context.Context) bool // waits for the end; false: ctx ended before
+	ended chan<- struct{}                // hears of the end; it holds one
 }
 
-func newPeek(key string, still func(*mvccpb.KeyValue) bool) *peek {
-	return &peek{key: key, still: still, ended: make(chan struct{})}
+// peek looks at one key: it ends when still says no, given the key as read (nil: absent). It is watched from
+// revision from on.
+func (s *Session) peek(key string, from int64, still func(*mvccpb.KeyValue) bool) *peek {
+	return &peek{
+		key: key, opts: []clientv3.OpOption{clientv3.WithKeysOnly()},
+		still: func(kvs []*mvccpb.KeyValue) bool { return still(oneOf(kvs)) },
+		watch: func(ctx context.Context) bool { return awaitEnd(ctx, s, key, from, still) },
+	}
 }
 
-func (p *peek) end() { p.once.Do(func() { close(p.ended) }) }
+// peekRange looks at the keys under prefix: it ends when fewer than n of those that opts pick are left, or over
+// says so of a key that was deleted. It is watched from revision from on, and ends too when the watch does: who
+// waits for it looks again.
+func (s *Session) peekRange(prefix string, from int64, n int, over func(key string) bool, opts ...clientv3.OpOption) *peek {
+	return &peek{
+		key: prefix, opts: append(opts, clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+		still: func(kvs []*mvccpb.KeyValue) bool { return len(kvs) >= n },
+		watch: func(ctx context.Context) bool { return awaitDelete(ctx, s, prefix, from, over) },
+	}
+}
+
+// end says so. It may be said again.
+func (p *peek) end() {
+	select {
+	case p.ended <- struct{}{}:
+	default:
+	}
+}
 
 // hold registers a key of the session that was seen with create revision rev in a reply of revision at.
 // On a session that has ended the claim has ended too.
-func (s *Session) hold(key string, rev, at int64) *claim {
+func (s *Session) hold(key string, rev, at int64) *claim { return s.holdUnder(s.ctx, key, rev, at) }
+
+// holdUnder is hold, of a claim that ends with ctx, which ends with the session.
+func (s *Session) holdUnder(ctx context.Context, key string, rev, at int64) *claim {
 	c := &claim{s: s, key: key, rev: rev, done: make(chan struct{})}
-	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -106,16 +137,15 @@ func (c *claim) drop(why error) {
 	<-c.done
 }
 
-// await makes the renewals look at p too, until the returned function is called.
-func (c *claim) await(p *peek) (stop func()) {
-	c.mu.Lock()
-	c.wait = p
-	c.mu.Unlock()
-	return func() {
+// await makes the renewals look at peeks too, until the returned function is called.
+func (c *claim) await(peeks []*peek) (stop func()) {
+	set := func(to []*peek) {
 		c.mu.Lock()
-		c.wait = nil
-		c.mu.Unlock()
+		defer c.mu.Unlock()
+		c.waits = to
 	}
+	set(peeks)
+	return func() { set(nil) }
 }
 
 // snapshot lists the claims (s.mu held).
@@ -131,11 +161,11 @@ func (s *Session) snapshot() []*claim {
 // only has no lease.
 func (c *claim) reads() []clientv3.Op {
 	c.mu.Lock()
-	c.asked = c.wait
+	c.asked = c.waits
 	c.mu.Unlock()
 	ops := []clientv3.Op{clientv3.OpGet(c.key)}
-	if c.asked != nil {
-		ops = append(ops, clientv3.OpGet(c.asked.key, clientv3.WithKeysOnly()))
+	for _, p := range c.asked {
+		ops = append(ops, clientv3.OpGet(p.key, p.opts...))
 	}
 	c.read = len(ops)
 	return ops
@@ -147,26 +177,25 @@ func (c *claim) look(replies []*pb.ResponseOp) bool {
 		c.lose(why)
 		return false
 	}
-	if c.asked != nil && !c.asked.still(first(replies[1])) {
-		c.asked.end()
+	for i, p := range c.asked {
+		if !p.still(replies[i+1].GetResponseRange().GetKvs()) {
+			p.end()
+		}
 	}
 	return true
 }
 
 // first is the first key of a range reply, nil where it is empty.
-func first(r *pb.ResponseOp) *mvccpb.KeyValue {
-	if kvs := r.GetResponseRange().GetKvs(); len(kvs) > 0 {
-		return kvs[0]
-	}
-	return nil
-}
+func first(r *pb.ResponseOp) *mvccpb.KeyValue { return oneOf(r.GetResponseRange().GetKvs()) }
 
 // only is the first key of a Get, nil where there is none.
-func only(got *clientv3.GetResponse) *mvccpb.KeyValue {
-	if len(got.Kvs) == 0 {
+func only(got *clientv3.GetResponse) *mvccpb.KeyValue { return oneOf(got.Kvs) }
+
+func oneOf(kvs []*mvccpb.KeyValue) *mvccpb.KeyValue {
+	if len(kvs) == 0 {
 		return nil
 	}
-	return got.Kvs[0]
+	return kvs[0]
 }
 
 // awaitEnd blocks until still says no for key, or ctx ends. It watches from revision from on; a watch
@@ -211,6 +240,23 @@ func awaitEnd(ctx context.Context, s *Session, key string, from int64, still fun
 		from = got.Header.Revision + 1
 	}
 	return false
+}
+
+// awaitDelete blocks until over says yes of a key under prefix that was deleted at revision from or later, or until
+// the watch ends, for whatever reason: it reports whether ctx is still alive. A watch that could not go on, which is
+// rare, is not followed by the next at once.
+func awaitDelete(ctx context.Context, s *Session, prefix string, from int64, over func(key string) bool) bool {
+	watch, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for got := range s.watch(watch, cancel, prefix, clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithFilterPut()) {
+		for _, ev := range got.Events {
+			if over(string(ev.Kv.Key)) {
+				return true
+			}
+		}
+	}
+	pause := backoff{low: s.bounds.Renew / 4}
+	return pause.pause(ctx)
 }
 
 // watch is the client's Watch, given up by cancel if it is not created in time: the client waits for that

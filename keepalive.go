@@ -155,7 +155,7 @@ func (r *renewer) verify(ack *pb.LeaseKeepAliveResponse, claims []*claim, floor 
 		// As many claims as fit into one Txn.
 		var ops []clientv3.Op
 		n := 0
-		for n < len(claims) && len(ops)+2 <= maxOps {
+		for n < len(claims) && len(ops)+maxReads <= maxOps {
 			ops = append(ops, claims[n].reads()...)
 			n++
 		}

@@ -56,7 +56,8 @@ func (c *candidate) parse(got *clientv3.TxnResponse) view {
 			v.older = append(v.older, kv)
 		}
 	}
-	c.settler.see(DecodeRecord(v.record, c.s.bounds.TTL), v.oldest, c.prefix, v.at)
+	rec := DecodeRecord(v.record, c.s.bounds.TTL)
+	c.settler.see(rec, holds(rec, v.oldest, c.prefix), v.at)
 	return v
 }
 

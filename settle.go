@@ -134,13 +134,13 @@ type settler struct {
 	runOut time.Duration // when a counted answer runs out (R5); 0: no such answer
 }
 
-// see takes in a look at the queue, of which oldest is the first key.
-func (t *settler) see(rec Record, oldest *mvccpb.KeyValue, prefix string, at time.Duration) {
+// see takes in a look at the record, and whether the key of its hold was still there.
+func (t *settler) see(rec Record, there bool, at time.Duration) {
 	if rec.mod != t.rec.mod {
 		t.rec, t.gone, t.runOut = rec, 0, 0
 	}
 	switch {
-	case rec.mod == 0 || holds(rec, oldest, prefix):
+	case rec.mod == 0 || there:
 		t.gone = 0
 	case t.gone == 0:
 		t.gone = at
@@ -175,6 +175,15 @@ func (t *settler) answer(a ttlAnswer) {
 // short for the TTL, no answer can show it.
 func (r Record) past() time.Duration {
 	return r.TTL - time.Duration(float64(r.Term)/(1-rateError)) - time.Second
+}
+
+// again is when to ask next after the answer a: every fifth of the TTL, and sooner where the next answer may count.
+func (r Record) again(a ttlAnswer) time.Duration {
+	pause := r.TTL / 5
+	if early := a.left - r.past(); a.mod != 0 && early > 0 {
+		pause = min(pause, max(early, r.TTL/20))
+	}
+	return pause
 }
 
 // ttlAnswer is what etcd said of a lease's remaining time.

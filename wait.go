@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -19,12 +20,15 @@ type Waiting struct {
 func (c *candidate) await(ctx context.Context, v view) error {
 	ahead := v.older[0]
 	c.tell(Waiting{Leader: CandidateOf(v.oldest), Position: len(v.older)})
-	p := newPeek(string(ahead.Key), func(kv *mvccpb.KeyValue) bool {
+	p := c.s.peek(string(ahead.Key), v.rev+1, func(kv *mvccpb.KeyValue) bool {
 		return kv != nil && kv.CreateRevision == ahead.CreateRevision
 	})
 	// The first in the queue also watches the recorded lease run down (R5).
-	ask := c.settler.on() && len(v.older) == 1 && holds(c.settler.rec, v.oldest, c.prefix)
-	return c.until(ctx, p, v.rev, 0, ask)
+	ask := func(context.Context) {}
+	if c.settler.on() && len(v.older) == 1 && holds(c.settler.rec, v.oldest, c.prefix) {
+		ask = func(ctx context.Context) { c.settler.answer(c.poll(ctx)) }
+	}
+	return c.until(ctx, 0, ask, p)
 }
 
 // settle waits until the recorded hold is over, or its record closed. It returns the mod revision of the
@@ -36,8 +40,8 @@ func (c *candidate) settle(ctx context.Context, v view) (expect int64, err error
 	}
 	c.tell(Waiting{Settling: left, Record: c.settler.rec})
 	mod := c.settler.rec.mod
-	p := newPeek(c.settler.Open, func(kv *mvccpb.KeyValue) bool { return kv != nil && kv.ModRevision == mod })
-	if err := c.until(ctx, p, v.rev, c.settler.until(), false); err != nil {
+	p := c.s.peek(c.settler.Open, v.rev+1, func(kv *mvccpb.KeyValue) bool { return kv != nil && kv.ModRevision == mod })
+	if err := c.until(ctx, c.settler.until(), func(context.Context) {}, p); err != nil {
 		return 0, err
 	}
 	if c.s.clock() >= c.settler.until() {
@@ -46,38 +50,34 @@ func (c *candidate) settle(ctx context.Context, v view) (expect int64, err error
 	return 0, nil
 }
 
-// until waits for the end of p, seen by its own watch from revision rev on or by the renewals; for the
-// moment deadline, where it is not 0; or for the end of ctx or of the claim, which are errors. With ask
-// it also hears how the recorded lease runs down, for the settler.
-func (c *candidate) until(ctx context.Context, p *peek, rev int64, deadline time.Duration, ask bool) error {
-	defer c.claim.await(p)()
+// until waits for the end of a peek, as its watch or the renewals see it; for the moment deadline, where it
+// is not 0; or for the end of ctx or of the claim, which are errors. ask runs meanwhile, until its context ends.
+func (c *attempt) until(ctx context.Context, deadline time.Duration, ask func(context.Context), peeks ...*peek) error {
+	over := make(chan struct{}, 1)
 	inner, cancel := context.WithCancel(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		if awaitEnd(inner, c.s, p.key, rev+1, p.still) {
-			p.end()
-		}
-	}()
-	asked := make(chan struct{})
-	go func() {
-		defer close(asked)
-		if ask {
-			c.settler.answer(c.poll(inner))
-		}
-	}()
-	defer func() { cancel(); <-watched; <-asked }()
+	var helpers sync.WaitGroup
+	defer func() { cancel(); helpers.Wait() }()
+	for _, p := range peeks {
+		p.ended = over
+		helpers.Go(func() {
+			if p.watch(inner) {
+				p.end()
+			}
+		})
+	}
+	helpers.Go(func() { ask(inner) })
+	defer c.claim.await(peeks)()
 
-	var over <-chan time.Time
+	var late <-chan time.Time
 	if deadline > 0 {
 		timer := time.NewTimer(deadline - c.s.clock())
 		defer timer.Stop()
-		over = timer.C
+		late = timer.C
 	}
 	select {
-	case <-p.ended:
-		return nil
 	case <-over:
+		return nil
+	case <-late:
 		return nil
 	case <-c.claim.ctx.Done():
 		return context.Cause(c.claim.ctx)
@@ -86,8 +86,7 @@ func (c *candidate) until(ctx context.Context, p *peek, rev int64, deadline time
 	}
 }
 
-// poll asks for the recorded lease's remaining time every fifth of its TTL, and sooner where the next answer may
-// count, until ctx ends, and returns the last answer that it got.
+// poll asks for the recorded lease's remaining time until ctx ends, and returns the last answer that it got.
 func (c *candidate) poll(ctx context.Context) (last ttlAnswer) {
 	rec := c.settler.rec
 	next := time.NewTimer(rec.TTL / 5)
@@ -100,17 +99,8 @@ func (c *candidate) poll(ctx context.Context) (last ttlAnswer) {
 		}
 		pause := rec.TTL / 5
 		if a, err := c.s.askTTL(ctx, rec, candidateKey(c.prefix, rec.Lease)); err == nil {
-			last = a
-			if early := a.left - rec.past(); early > 0 {
-				pause = min(pause, max(early, rec.TTL/20))
-			}
+			last, pause = a, rec.again(a)
 		}
 		next.Reset(pause)
-	}
-}
-
-func (c *candidate) tell(w Waiting) {
-	if c.waiting != nil {
-		c.waiting(w)
 	}
 }
