@@ -219,17 +219,9 @@ func (e *Election) stop(t *Term) {
 	e.calls.Done()
 }
 
-// fail ends a campaign that did not win. The turn is passed on, unless a key's fate is unknown: then it
-// is kept until that is definite.
+// fail ends a campaign that did not win.
 func (e *Election) fail(c *candidate, err error) error {
-	switch {
-	case c.left:
-		e.s.burn(c.keys(), false, e.exit)
-	case errors.Is(err, ErrUndecided):
-		e.s.burn(c.keys(), true, e.exit)
-	default:
-		e.exit()
-	}
+	e.s.handBack(c.left, c.keys(), err, e.exit)
 	e.stop(nil)
 	err = fmt.Errorf("campaign for %q: %w", e.opts.Key, err)
 	e.opts.Metrics.campaign(e.opts.Key, e.s.clock()-c.began, err)

@@ -46,13 +46,16 @@ var (
 	ErrHostLost = errors.New("coord: host not proven alive")
 )
 
-// Returned by the calls of an election.
+// Returned by the calls of an election or a semaphore.
 var (
 	// ErrAlreadyCampaigning is returned when a call on the same Election is still campaigning.
 	ErrAlreadyCampaigning = errors.New("coord: this election is already campaigning")
 	// ErrNestedKey is returned when a key under the election's prefix holds a further "/": another
 	// election is nested in this one, and the oldest key would be a wrong leader.
 	ErrNestedKey = errors.New("coord: another election is nested under this key")
+	// ErrOtherMax is returned when a semaphore is in use under another max than the one that was asked for:
+	// together they would let more in than either says. See [OtherMaxError].
+	ErrOtherMax = errors.New("coord: the semaphore is in use under another max")
 	// ErrNoLeader is returned when nobody leads.
 	ErrNoLeader = errors.New("coord: no leader")
 	// ErrUndecided is returned when a request may or may not have been committed and nobody could be

@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"errors"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -67,6 +68,19 @@ func (s *Session) enter(ctx context.Context, prefix string) error {
 // exit gives the turn back.
 func (s *Session) exit(prefix string) { <-s.part(prefix).turn }
 
+// handBack passes the turn on after an attempt that did not win, with its error and what it owned; left says that
+// its own key existed and may still. A key whose fate is unknown keeps the turn until that is definite.
+func (s *Session) handBack(left bool, owned TermKeys, err error, exit func()) {
+	switch {
+	case left:
+		s.burn(owned, false, exit)
+	case errors.Is(err, ErrUndecided):
+		s.burn(owned, true, exit)
+	default:
+		exit()
+	}
+}
+
 // burn takes over a key whose fate is unknown, with the office's turn: nobody campaigns for it until it
 // is definite, which may be when the session ends; a record that the attempt left is closed then. put says
 // that a put may still land; else a delete may not have. A session with nothing else on it renews no more, so
@@ -76,7 +90,7 @@ func (s *Session) burn(k TermKeys, put bool, settled func()) {
 	s.spawn(func() { s.closeRecord(k); settled() }, func() {
 		pause := backoff{low: s.bounds.TTL / 100, high: s.bounds.Renew}
 		for s.ctx.Err() == nil {
-			at, there, err := s.deleteOwn(k.Key)
+			at, there, err := s.deleteOwn(k)
 			switch {
 			case err != nil:
 				pause.pause(s.ctx)
@@ -99,13 +113,17 @@ func (s *Session) closeRecord(k TermKeys) {
 	_ = k.release(ctx, s.cli, EndReleased, false, s.tryFor())
 }
 
-// deleteOwn deletes key if it is on the session's lease, and reports whether it was.
-func (s *Session) deleteOwn(key string) (rev int64, there bool, err error) {
+// deleteOwn deletes the key of k if it is on the session's lease, and reports whether it was; and so the slot's.
+func (s *Session) deleteOwn(k TermKeys) (rev int64, there bool, err error) {
 	try, cancel := s.try(context.Background())
 	defer cancel()
+	var slot []clientv3.Op
+	if k.Slot != "" {
+		slot = []clientv3.Op{clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.LeaseValue(k.Slot), "=", s.lease)}, []clientv3.Op{clientv3.OpDelete(k.Slot)}, nil)}
+	}
 	got, err := s.cli.Txn(try).
-		If(clientv3.Compare(clientv3.LeaseValue(key), "=", s.lease)).
-		Then(clientv3.OpDelete(key)).Else(clientv3.OpGet(key)).Commit()
+		If(clientv3.Compare(clientv3.LeaseValue(k.Key), "=", s.lease)).
+		Then(append(slot, clientv3.OpDelete(k.Key))...).Else(append(slot, clientv3.OpGet(k.Key))...).Commit()
 	if err != nil {
 		return 0, false, err
 	}
