@@ -228,24 +228,28 @@ func TestASettlerOfASlotThatGivesUpLeavesTheRecord(t *testing.T) {
 
 // Red when a record that cannot be read counts as one whose hold has lost its key: its slot's key stands.
 func TestSettlingDoesNotCountWhileTheSlotsKeyStands(t *testing.T) {
-	inBubble(t, coordtest.Options{}, func(w *world) {
-		m := w.semaphore(seats(1))
-		a := w.held(m, "a")
-		b := w.acquire(w.Context(), m, "b")
-		for _, value := range []string{"garbage", fmt.Sprintf(`{"lease":"%s","ttl":10}`, leaseHex(a.Session()))} {
-			_, err := w.m.Put("/open/x/1/0", value, 0)
-			w.must(err)
-			time.Sleep(15 * time.Second)
-			w.m.Delete(a.Keys().Key) // b looks: it is entitled, and waits for the slot
-			synctest.Wait()
-		}
-		w.m.Delete("/slot/x/1/0")
-		at := w.now()
-		w.must(b.wait().err)
-		if b.at != at+10*time.Second {
-			w.Errorf("settled from %v to %v", at, b.at)
-		}
-	})
+	for name, record := range map[string]func(a *Term) string{
+		"garbage": func(*Term) string { return "garbage" },
+		"its own": func(a *Term) string { return fmt.Sprintf(`{"lease":"%s","ttl":10}`, leaseHex(a.Session())) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, coordtest.Options{}, func(w *world) {
+				m := w.semaphore(seats(1))
+				a := w.held(m, "a")
+				b := w.acquire(w.Context(), m, "b")
+				_, err := w.m.Put("/open/x/1/0", record(a), 0)
+				w.must(err)
+				time.Sleep(time.Second)
+				w.m.Delete(a.Keys().Key) // b looks: it is entitled, and waits for the slot
+				time.Sleep(15 * time.Second)
+				w.m.Delete("/slot/x/1/0")
+				w.must(b.wait().err)
+				if b.at != 26*time.Second {
+					w.Errorf("held at %v, want 10 s after the slot's key went at 16s", b.at)
+				}
+			})
+		})
+	}
 }
 
 func TestAnEntitledWaiterGetsTheSlotOfWhoLostItsPlace(t *testing.T) {
@@ -274,6 +278,18 @@ func TestAnEntitledWaiterGetsTheSlotOfWhoLostItsPlace(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestWhoIsEntitledLeavesASlotToWhoCameBefore(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		m := w.semaphore(seats(2))
+		w.m.Inject(coordtest.Rule{Method: coordtest.Txn, When: puts("/slot/x/"), Action: coordtest.Delay(time.Second)})
+		a := w.acquire(w.Context(), m, "a")
+		b := w.held(m, "b")
+		if w.must(a.wait().err); a.term.Slot() != 0 || b.Slot() != 1 || a.at != time.Second {
+			w.Errorf("slots %d and %d, a at %v", a.term.Slot(), b.Slot(), a.at)
+		}
+	})
 }
 
 func TestTwoTriesForTheLastSlot(t *testing.T) {
@@ -341,6 +357,20 @@ func TestATryIsNotRefusedWhileThereIsRoom(t *testing.T) {
 			if d.finished() || !b.finished() || b.err != nil {
 				w.Error("d overtook b", b.err)
 			}
+		})
+	})
+	t.Run("nor who came since it looked", func(t *testing.T) {
+		inBubble(t, coordtest.Options{}, func(w *world) {
+			m := w.semaphore(seats(1))
+			come := make(chan *async, 1)
+			w.m.Inject(coordtest.Rule{Method: coordtest.Txn, When: puts("/slot/x/"), Action: coordtest.Before(func() { come <- w.acquire(w.Context(), m, "a") })})
+			w.m.Inject(coordtest.Rule{Method: coordtest.Txn, When: puts("/slot/x/"), Action: coordtest.Delay(time.Second)}) // a's, which has its turn
+			b, held, err := m.TryAcquire(w.Context(), "b")
+			if held || err != nil {
+				w.Error(held, err)
+			}
+			w.must(m.Release(w.Context(), b))
+			w.must((<-come).wait().err)
 		})
 	})
 	t.Run("and leaves nothing when another max came first", func(t *testing.T) {
@@ -629,6 +659,24 @@ func TestASemaphoreOnASession(t *testing.T) {
 			})
 		}
 	})
+	t.Run("and where it goes by itself the turn is not kept for it", func(t *testing.T) {
+		inBubble(t, coordtest.Options{}, func(w *world) {
+			s := w.session(SessionOptions{})
+			m, err := s.Semaphore(seats(2))
+			w.must(err)
+			key := "/s/x/2/" + leaseHex(s)
+			_, err = w.m.Put(key, "", s.Lease())
+			w.must(err)
+			w.m.Inject(coordtest.Rule{Method: coordtest.Txn, Action: coordtest.After(func() { w.m.Delete(key) })})
+			if _, err := m.Acquire(w.Context(), "a"); !errors.Is(err, errStale) {
+				w.Error(err)
+			}
+			ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+			defer cancel()
+			_, err = m.Acquire(ctx, "a")
+			w.must(err)
+		})
+	})
 	t.Run("that is closed", func(t *testing.T) {
 		inBubble(t, coordtest.Options{}, func(w *world) {
 			s := w.session(SessionOptions{})
@@ -862,7 +910,7 @@ func (w *world) seatWorld(seed uint64) {
 
 // hold plays one life.
 func (d *dice) hold(w *world, m *Semaphore, slots []leaders, id string) {
-	ctx, cancel := context.WithTimeout(context.Background(), d.upTo(25*time.Second))
+	ctx, cancel := context.WithTimeout(context.Background(), d.upTo(time.Minute))
 	defer cancel()
 	var term *Term
 	if d.upTo(3) == 0 {
@@ -876,7 +924,7 @@ func (d *dice) hold(w *world, m *Semaphore, slots []leaders, id string) {
 	if term.Check() == nil {
 		slots[term.Slot()].begin(w, id)
 		select {
-		case <-time.After(d.upTo(6 * time.Second)):
+		case <-time.After(d.upTo(40 * time.Second)):
 		case <-term.Lost():
 			_, kill := term.Deadlines()
 			time.Sleep(d.upTo(max(1, kill-w.now()))) // the work is stopping, in fake time
