@@ -25,7 +25,7 @@ func must(t *testing.T, err error) {
 func options(t *testing.T, max int) coord.SemaphoreOptions {
 	p := etcdtest.Prefix(t)
 	return coord.SemaphoreOptions{
-		Key: p + "sema", Slots: p + "slot", Max: max, TTL: 5 * time.Second,
+		Key: p + "sema", Slots: p + "slot", Max: max, TTL: 30 * time.Second, // a busy machine is no loss
 		Settle: coord.SettleOptions{Open: p + "open", Last: p + "last"},
 	}
 }
