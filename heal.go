@@ -173,10 +173,10 @@ func (h *HostLiveness) failed(s *Session, err error, first bool, pause *backoff)
 		h.yield(s, dup, pause)
 		return
 	}
-	gone := errors.Is(err, rpctypes.ErrLeaseNotFound)
-	if gone {
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 		s.lose(ErrLeaseGone)
 	}
+	gone := s != nil && errors.Is(s.Check(), ErrLeaseGone) // by this attempt, or by a renewal meanwhile
 	if !gone || !first {
 		h.log.Debug("healing failed", "err", err)
 		h.say(LivenessHealing, err)

@@ -31,7 +31,7 @@ func (h *HostLiveness) write(ctx context.Context, s *Session, w written, value s
 		}
 		got, err := h.putIf(ctx, s, w.mod, value)
 		switch {
-		case err != nil && (definite(err) || !pause.pause(ctx)):
+		case err != nil && (definite(err) || s.Check() != nil || !pause.pause(ctx)):
 			return w, fmt.Errorf("put host: %w", err)
 		case err != nil:
 			continue
