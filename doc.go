@@ -1,5 +1,5 @@
-// Package coord coordinates hosts that share one etcd: sessions on leases, leader election, and which hosts
-// are up. It is pure Go, needs nothing but the etcd client, and never dials: the caller owns the
+// Package coord coordinates hosts that share one etcd: sessions on leases, leader election, semaphores, and which
+// hosts are up. It is pure Go, needs nothing but the etcd client, and never dials: the caller owns the
 // *clientv3.Client.
 //
 // # What is not promised
@@ -38,6 +38,14 @@
 //   - A reply is lost: the request was perhaps committed. It is read back, and adopted or undone.
 //   - History goes back (a restored snapshot): ErrStoreRegressed, and everything on the session is lost.
 //
+// # Many elections, and semaphores
+//
+// Elections that are needed often are lent by an [ElectionPool], on sessions that it keeps. With one shared session
+// ten thousand keys cost one renewal, and share one fate.
+//
+// A [Semaphore] lets at most n hold. The oldest n candidates do, each in a slot with a token of its own: a fence
+// for it is kept by name and slot.
+//
 // # Hosts
 //
 // [RegisterHostLiveness] keeps a key for a host on a lease. Until somebody asks for a [Proof] its renewals are
@@ -48,6 +56,16 @@
 //	    │                                │
 //	    │                                └──another's key──► duplicate: wait until it is gone
 //	    └──Stop──► goodbye, revoke (from every state; final)
+//
+// A [HostWatcher] tells who is up, and each host that comes and goes. For each host Up and Down alternate, whatever
+// becomes of etcd; a consumer that is slow misses what was superseded, never the last state. Down says that etcd has
+// the key no more. It does not say that the host has stopped.
+//
+// # What it costs
+//
+// A session that holds sends ten renewals and ten reads per TTL, and watches its keys; a plain one three renewals.
+// The sessions of one client share streams and reads ([SessionOptions], docs/adr/0008 in the repository). [Metrics]
+// tells what happens to whoever counts.
 //
 // # Why not etcd's own concurrency package
 //

@@ -38,7 +38,7 @@ func run(ctx context.Context) (int, error) {
 	bin := flag.String("bin", "bin", "directory of conch, holdguard, etcdctl and etcd")
 	rounds := flag.Int("rounds", 10, "rounds of the hand-over and the orphan; whole processes are run five times as often")
 	asJSON := flag.Bool("json", false, "print one JSON object a line")
-	only := flag.String("only", "", "one of whole, hand-over, orphan, memory, binary, election, plain; default all")
+	only := flag.String("only", "", "one of whole, hand-over, orphan, memory, binary, election, pool, plain; default all")
 	check := flag.Bool("check", false, "exit 1 when a target is missed")
 	flag.Parse()
 
@@ -93,7 +93,7 @@ type measurement struct {
 func (b *bench) measurements() []measurement {
 	return []measurement{
 		{"whole", b.whole}, {"hand-over", b.handOver}, {"orphan", b.orphan}, {"memory", b.memory}, {"binary", b.binary},
-		{"election", b.election}, {"plain", b.plain},
+		{"election", b.election}, {"pool", b.pool}, {"plain", b.plain},
 	}
 }
 

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,8 +36,7 @@ func throughput(ctx context.Context, rounds int, all ...contestant) ([]float64, 
 	}
 	medians := make([]float64, len(all))
 	for k := range all {
-		slices.Sort(rates[k])
-		medians[k] = rates[k][len(rates[k])/2]
+		medians[k] = middle(rates[k])
 	}
 	return medians, nil
 }

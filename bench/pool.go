@@ -1,0 +1,153 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"github.com/go-coord/coord"
+)
+
+// poolKeys is how many elections are led at the same time.
+const poolKeys = 10000
+
+// pool measures elections on sessions that are kept, against a session of the client's own for each.
+func (b *bench) pool(ctx context.Context) ([]result, error) {
+	many, err := b.manyKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	again, err := b.againAndAgain(ctx)
+	return append(many, again...), err
+}
+
+// manyKeys leads poolKeys elections, and keeps leading them: on one shared session, on a session each, and as bare
+// transactions that create a key.
+func (b *bench) manyKeys(ctx context.Context) ([]result, error) {
+	cli := b.queue.client
+	lease, err := cli.Grant(ctx, 600)
+	if err != nil {
+		return nil, err
+	}
+	var rates [3][]float64
+	for round := range max(b.rounds/3, 1) {
+		pool := coord.NewElectionPool(cli, coord.PoolOptions{SharedSession: true})
+		ours, err := spread(ctx, func(i int) error {
+			e, err := pool.Election(ctx, fmt.Sprintf("/bench/pool/%d/%d", round, i))
+			if err != nil {
+				return err
+			}
+			_, err = e.TryCampaign(ctx, "x")
+			return err
+		})
+		if err == nil {
+			err = pool.Close()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("pool: %w", err)
+		}
+
+		sessions := make([]*concurrency.Session, poolKeys)
+		theirs, err := spread(ctx, func(i int) (err error) {
+			if sessions[i], err = concurrency.NewSession(cli, concurrency.WithTTL(30)); err != nil {
+				return err
+			}
+			return concurrency.NewElection(sessions[i], fmt.Sprintf("/bench/each/%d/%d", round, i)).Campaign(ctx, "x")
+		})
+		if err == nil {
+			_, err = spread(ctx, func(i int) error { return sessions[i].Close() })
+		}
+		if err != nil {
+			return nil, fmt.Errorf("a session for each key: %w", err)
+		}
+
+		raw, err := spread(ctx, func(i int) error {
+			key := fmt.Sprintf("/bench/create/%d/%d", round, i)
+			_, err := cli.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
+				Then(clientv3.OpPut(key, "x", clientv3.WithLease(lease.ID))).Commit()
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("bare transactions: %w", err)
+		}
+		for k, rate := range []float64{ours, theirs, raw} {
+			rates[k] = append(rates[k], rate)
+		}
+	}
+	if _, err := cli.Revoke(ctx, lease.ID); err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("borrow and try, shared session, %d keys", poolKeys)
+	ours := middle(rates[0])
+	return []result{
+		faster(name, "a session for each", ours, middle(rates[1]), 2.5),
+		faster(name, "bare create-if-absent", ours, middle(rates[2]), 0.85),
+	}, nil
+}
+
+// againAndAgain leads and resigns on a pool's sessions, and with a session of the client's own each time.
+func (b *bench) againAndAgain(ctx context.Context) ([]result, error) {
+	cli := b.queue.client
+	pool := coord.NewElectionPool(cli, coord.PoolOptions{})
+	rates, err := throughput(ctx, b.rounds, contestant{"pool", func(ctx context.Context, w, _ int) error {
+		e, err := pool.Election(ctx, fmt.Sprintf("/bench/kept/%d", w))
+		if err == nil {
+			err = e.Campaign(ctx, "x")
+		}
+		if err != nil {
+			return err
+		}
+		return e.Resign(ctx)
+	}}, contestant{"a new session", func(ctx context.Context, w, _ int) error {
+		s, err := concurrency.NewSession(cli, concurrency.WithTTL(30))
+		if err != nil {
+			return err
+		}
+		e := concurrency.NewElection(s, fmt.Sprintf("/bench/new/%d", w))
+		if err = e.Campaign(ctx, "x"); err == nil {
+			err = e.Resign(ctx)
+		}
+		if closed := s.Close(); err == nil {
+			err = closed
+		}
+		return err
+	}})
+	if err == nil {
+		err = pool.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []result{faster("campaign and resign, pooled session", "a new session each time", rates[0], rates[1], 5)}, nil
+}
+
+// spread calls op once for each of poolKeys, inFlight at a time, and gives the rate, in calls a second.
+func spread(ctx context.Context, op func(i int) error) (float64, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var workers sync.WaitGroup
+	began := time.Now()
+	for w := range inFlight {
+		workers.Go(func() {
+			for i := w; i < poolKeys && ctx.Err() == nil; i += inFlight {
+				if err := op(i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return poolKeys / time.Since(began).Seconds(), context.Cause(ctx)
+}
+
+func middle(rates []float64) float64 {
+	slices.Sort(rates)
+	return rates[len(rates)/2]
+}
