@@ -42,7 +42,6 @@ type conn struct {
 	sent  int         // so many of asks were sent
 	late  *time.Timer // runs for the first of asks
 	first time.Time   // when that became the first
-	over  bool
 }
 
 // ask is one renewal asked for.
