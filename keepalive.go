@@ -208,6 +208,8 @@ func (s *Session) acknowledge(sent, now time.Duration, verified bool) {
 	s.plain = max(s.plain, sent)
 	if verified && sent > s.proven {
 		s.proven = sent
+		close(s.risen)
+		s.risen = make(chan struct{})
 		select {
 		case s.renewed <- struct{}{}:
 		default:

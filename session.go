@@ -60,11 +60,12 @@ type Session struct {
 	ctx     context.Context // ends with the session, by loss or Close; its cause says which
 	cancel  context.CancelCauseFunc
 	kick    chan struct{} // renew now
-	renewed chan struct{} // proven rose
+	renewed chan struct{} // proven rose: holds one value, for one listener
 	wg      sync.WaitGroup
 
 	mu       sync.Mutex
 	proven   time.Duration // (S1)
+	risen    chan struct{} // closed, and another one made, whenever proven rises: for any number of listeners
 	plain    time.Duration // send time of the last acknowledged renewal, verified or not
 	holds    int           // terms that run: while there is one, only proven counts
 	demands  int           // who wants proofs: campaigns, terms, and who asked for them
@@ -115,7 +116,7 @@ func NewSession(ctx context.Context, cli *clientv3.Client, o SessionOptions) (*S
 		cli: cli, lease: granted.ID, clock: clock, log: orDiscard(o.Logger), tell: o.Metrics, refresh: o.Refresh,
 		kick: make(chan struct{}, 1), renewed: make(chan struct{}, 1),
 		bounds: bounds(time.Duration(granted.TTL)*time.Second, asked.Margin, cmp.Or(o.Grace, DefaultGrace)),
-		proven: sent, claims: map[*claim]struct{}{}, offices: map[string]*office{},
+		proven: sent, risen: make(chan struct{}), claims: map[*claim]struct{}{}, offices: map[string]*office{},
 	}
 	s.seen.note(granted.ResponseHeader)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())

@@ -605,3 +605,22 @@ func TestALatePlainLeaseHoldsUpNobodyTwice(t *testing.T) {
 		}
 	})
 }
+
+// Red when a renewal wakes one of those that wait for a proof: the others then begin a renewal later each.
+func TestOneProofIsEnoughForAllWhoBegin(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		s := w.session(SessionOptions{})
+		time.Sleep(20 * time.Second) // nothing was proven for long
+		var all []*async
+		for i := range 50 {
+			all = append(all, w.campaign(w.Context(), w.election(s, ElectionOptions{Key: fmt.Sprintf("/e/%d", i)}), "x"))
+		}
+		began := w.now()
+		for i, a := range all {
+			w.must(a.wait().err)
+			if a.at > began {
+				w.Errorf("number %d led %v later", i, a.at-began)
+			}
+		}
+	})
+}

@@ -115,7 +115,7 @@ func (s *Session) begin(ctx context.Context, c *claim) error {
 		}
 		s.mu.Lock()
 		fresh := s.check() == nil && s.clock() < s.proven+s.bounds.Term
-		lost := context.Cause(c.ctx)
+		lost, risen := context.Cause(c.ctx), s.risen
 		if fresh && lost == nil {
 			s.holds++
 		}
@@ -130,7 +130,7 @@ func (s *Session) begin(ctx context.Context, c *claim) error {
 		}
 		s.renewNow()
 		select {
-		case <-s.renewed:
+		case <-risen:
 		case <-c.ctx.Done():
 		case <-ctx.Done():
 		}
