@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -31,58 +32,15 @@ func (b *bench) pool(ctx context.Context) ([]result, error) {
 // manyKeys leads poolKeys elections, and keeps leading them: on one shared session, on a session each, and as bare
 // transactions that create a key.
 func (b *bench) manyKeys(ctx context.Context) ([]result, error) {
-	cli := b.queue.client
-	lease, err := cli.Grant(ctx, 600)
-	if err != nil {
-		return nil, err
-	}
 	var rates [3][]float64
 	for round := range max(b.rounds/3, 1) {
-		pool := coord.NewElectionPool(cli, coord.PoolOptions{SharedSession: true})
-		ours, err := spread(ctx, func(i int) error {
-			e, err := pool.Election(ctx, fmt.Sprintf("/bench/pool/%d/%d", round, i))
+		for k, way := range []func(context.Context, int) (float64, error){b.onAPool, b.onASessionEach, b.bare} {
+			rate, err := way(ctx, round)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			_, err = e.TryCampaign(ctx, "x")
-			return err
-		})
-		if err == nil {
-			err = pool.Close()
-		}
-		if err != nil {
-			return nil, fmt.Errorf("pool: %w", err)
-		}
-
-		sessions := make([]*concurrency.Session, poolKeys)
-		theirs, err := spread(ctx, func(i int) (err error) {
-			if sessions[i], err = concurrency.NewSession(cli, concurrency.WithTTL(30)); err != nil {
-				return err
-			}
-			return concurrency.NewElection(sessions[i], fmt.Sprintf("/bench/each/%d/%d", round, i)).Campaign(ctx, "x")
-		})
-		if err == nil {
-			_, err = spread(ctx, func(i int) error { return sessions[i].Close() })
-		}
-		if err != nil {
-			return nil, fmt.Errorf("a session for each key: %w", err)
-		}
-
-		raw, err := spread(ctx, func(i int) error {
-			key := fmt.Sprintf("/bench/create/%d/%d", round, i)
-			_, err := cli.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
-				Then(clientv3.OpPut(key, "x", clientv3.WithLease(lease.ID))).Commit()
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("bare transactions: %w", err)
-		}
-		for k, rate := range []float64{ours, theirs, raw} {
 			rates[k] = append(rates[k], rate)
 		}
-	}
-	if _, err := cli.Revoke(ctx, lease.ID); err != nil {
-		return nil, err
 	}
 	name := fmt.Sprintf("borrow and try, shared session, %d keys", poolKeys)
 	ours := middle(rates[0])
@@ -90,6 +48,58 @@ func (b *bench) manyKeys(ctx context.Context) ([]result, error) {
 		faster(name, "a session for each", ours, middle(rates[1]), 2.5),
 		faster(name, "bare create-if-absent", ours, middle(rates[2]), 0.85),
 	}, nil
+}
+
+func (b *bench) onAPool(ctx context.Context, round int) (float64, error) {
+	pool := coord.NewElectionPool(b.queue.client, coord.PoolOptions{SharedSession: true})
+	rate, err := spread(ctx, func(i int) error {
+		e, err := pool.Election(ctx, fmt.Sprintf("/bench/pool/%d/%d", round, i))
+		if err != nil {
+			return err
+		}
+		_, err = e.TryCampaign(ctx, "x")
+		return err
+	})
+	if err = errors.Join(err, pool.Close()); err != nil {
+		return 0, fmt.Errorf("pool: %w", err)
+	}
+	return rate, nil
+}
+
+func (b *bench) onASessionEach(ctx context.Context, round int) (float64, error) {
+	sessions := make([]*concurrency.Session, poolKeys)
+	rate, err := spread(ctx, func(i int) (err error) {
+		if sessions[i], err = concurrency.NewSession(b.queue.client, concurrency.WithTTL(30)); err != nil {
+			return err
+		}
+		return concurrency.NewElection(sessions[i], fmt.Sprintf("/bench/each/%d/%d", round, i)).Campaign(ctx, "x")
+	})
+	if err == nil {
+		_, err = spread(ctx, func(i int) error { return sessions[i].Close() })
+	}
+	if err != nil {
+		return 0, fmt.Errorf("a session for each key: %w", err)
+	}
+	return rate, nil
+}
+
+func (b *bench) bare(ctx context.Context, round int) (float64, error) {
+	cli := b.queue.client
+	lease, err := cli.Grant(ctx, 600)
+	if err != nil {
+		return 0, err
+	}
+	rate, err := spread(ctx, func(i int) error {
+		key := fmt.Sprintf("/bench/create/%d/%d", round, i)
+		_, err := cli.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
+			Then(clientv3.OpPut(key, "x", clientv3.WithLease(lease.ID))).Commit()
+		return err
+	})
+	_, revoked := cli.Revoke(ctx, lease.ID)
+	if err = errors.Join(err, revoked); err != nil {
+		return 0, fmt.Errorf("bare transactions: %w", err)
+	}
+	return rate, nil
 }
 
 // againAndAgain leads and resigns on a pool's sessions, and with a session of the client's own each time.
