@@ -127,7 +127,6 @@ func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 		{"completion for no shell", []string{"completion"}, []string{"no shell", "bash, zsh, fish"}},
 		{"completion for an unknown shell", []string{"completion", "tcsh"}, []string{`"tcsh"`, "bash, zsh, fish"}},
 		{"completion for two shells", []string{"completion", "bash", "zsh"}, []string{`"zsh"`, "one shell"}},
-		{"hosts and nothing", []string{"hosts"}, []string{"no command", "--help"}},
 		{"host with a bad uuid", []string{"hosts", "register", "--uuid", "a/b"}, []string{`"a/b"`}},
 		{"host without a uuid", []string{"hosts", "register", "--uuid", ""}, []string{`--uuid ""`}},
 		{"label without a value", []string{"hosts", "register", "--uuid", "h", "--label", "rack"}, []string{"--label", `"rack"`, "KEY=VALUE"}},
