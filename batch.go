@@ -88,6 +88,13 @@ func (b *batch) flush() {
 	}
 }
 
+// drop forgets what is pending: nobody waits for it any more.
+func (b *batch) drop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pending, b.ops = nil, 0
+}
+
 // send sends reads as one Txn, in the background.
 func (b *batch) send(reads []*question) {
 	b.h.wg.Go(func() {
@@ -115,7 +122,7 @@ func (b *batch) commit(reads []*question) error {
 		ops = append(ops, r.ops...)
 		bound = min(bound, r.bound)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	ctx, cancel := context.WithTimeout(b.h.ctx, bound)
 	defer cancel()
 	got, err := b.h.cli.Txn(ctx).Then(ops...).Commit()
 	if err != nil {

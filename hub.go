@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -13,9 +14,11 @@ import (
 // Nothing is shared by sharing: each session judges its own replies by its own send times, and what goes wrong
 // on a stream or in a Txn is nobody's loss.
 type hub struct {
-	cli   *clientv3.Client
-	reads batch
-	wg    sync.WaitGroup // of streams and reads
+	cli    *clientv3.Client
+	reads  batch
+	ctx    context.Context // ends with the hub
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // of streams and reads
 
 	mu      sync.Mutex
 	users   int // sessions (guarded by hubs.mu)
@@ -38,6 +41,7 @@ func joinHub(cli *clientv3.Client) *hub {
 	if h == nil {
 		h = &hub{cli: cli, streams: map[*stream]struct{}{}}
 		h.reads.h = h
+		h.ctx, h.cancel = context.WithCancel(context.Background())
 		hubs.of[cli] = h
 	}
 	h.users++
@@ -54,6 +58,8 @@ func (h *hub) leave() {
 	}
 	hubs.mu.Unlock()
 	if last {
+		h.reads.drop()
+		h.cancel() // nobody waits for what is under way
 		h.wg.Wait()
 	}
 }

@@ -189,7 +189,7 @@ func TestASessionEndsUnderItsRenewal(t *testing.T) {
 				for _, s := range all {
 					w.must(s.Close(w.Context()))
 				}
-				if took := w.now() - before; took > 200*time.Millisecond {
+				if took := w.now() - before; took != 0 {
 					w.Errorf("closed after %v", took)
 				}
 			})

@@ -86,7 +86,7 @@ func (st *stream) renew(ctx context.Context, lease int64, bound time.Duration) (
 func (st *stream) add(a *ask) {
 	if st.conn == nil {
 		c := &conn{st: st, more: make(chan struct{}, 1)}
-		c.ctx, c.cancel = context.WithCancel(context.Background())
+		c.ctx, c.cancel = context.WithCancel(st.h.ctx)
 		c.late = time.AfterFunc(time.Hour, c.judge)
 		st.conn = c
 		st.h.wg.Go(c.run)
