@@ -69,6 +69,9 @@ func TestEverySignalOfAChildIsTold(t *testing.T) {
 	}
 	var signals []int
 	for n := 1; n <= 64; n++ {
+		if n == 32 || n == 33 {
+			continue // the C library's own, for its threads: no program sends them, and what a shell makes of them varies
+		}
 		if !slices.Contains(harmless, syscall.Signal(n)) {
 			signals = append(signals, n)
 		}
