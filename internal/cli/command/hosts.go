@@ -156,7 +156,6 @@ func (c *call) listHosts(ctx context.Context, f *hostsFlags) (int, error) {
 	}
 	askTTL(ctx, client, all)
 
-	// All at once: half a table is worse than none.
 	var out bytes.Buffer
 	if f.output.JSON() {
 		for _, one := range all {
@@ -165,10 +164,7 @@ func (c *call) listHosts(ctx context.Context, f *hostsFlags) (int, error) {
 	} else {
 		printHosts(&out, all)
 	}
-	if _, err := c.env.Stdout.Write(out.Bytes()); err != nil {
-		return 0, fmt.Errorf("print: %w", err)
-	}
-	return answer(len(all) > 0), nil
+	return answer(len(all) > 0), cli.Print(c.env.Stdout, out.Bytes())
 }
 
 const (
