@@ -151,9 +151,5 @@ func (m *Semaphore) Do(ctx context.Context, identity string, fn func(context.Con
 	if err != nil {
 		return err
 	}
-	inner, cancel := bind(ctx, t.Context())
-	err = fn(inner, t)
-	cancel()
-	lost := t.Check()
-	return errors.Join(lost, err, m.Release(ctx, t))
+	return t.during(ctx, fn, func(ctx context.Context) error { return m.Release(ctx, t) })
 }

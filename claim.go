@@ -259,12 +259,17 @@ func awaitDelete(ctx context.Context, s *Session, prefix string, from int64, ove
 	return pause.pause(ctx)
 }
 
-// watch is the client's Watch, given up by cancel if it is not created in time: the client waits for that
-// without bound, and a stopped member never creates one. Once created it may be silent for ever.
+// watch is watchWithin, with the bound of one request.
 func (s *Session) watch(ctx context.Context, cancel func(), key string, opts ...clientv3.OpOption) clientv3.WatchChan {
-	late := time.AfterFunc(s.tryFor(), cancel)
+	return watchWithin(ctx, cancel, s.tryFor(), s.cli, key, opts...)
+}
+
+// watchWithin is the client's Watch, given up by cancel if it is not created in time: the client waits for that
+// without bound, and a stopped member never creates one. Once created it may be silent for ever.
+func watchWithin(ctx context.Context, cancel func(), bound time.Duration, cli *clientv3.Client, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
+	late := time.AfterFunc(bound, cancel)
 	defer late.Stop()
-	return s.cli.Watch(clientv3.WithRequireLeader(ctx), key, opts...)
+	return cli.Watch(clientv3.WithRequireLeader(ctx), key, opts...)
 }
 
 // definite reports whether err says for sure that the request had no effect. Everything else is a maybe:

@@ -299,11 +299,7 @@ func (e *Election) Do(ctx context.Context, identity string, fn func(context.Cont
 	if err != nil {
 		return err
 	}
-	inner, cancel := bind(ctx, t.Context())
-	err = fn(inner, t)
-	cancel()
-	lost := t.Check()
-	return errors.Join(lost, err, e.Resign(ctx))
+	return t.during(ctx, fn, e.Resign)
 }
 
 // Close ends a campaign that is under way, resigns, and, where the session is the election's own, closes

@@ -6,23 +6,12 @@ import (
 	"fmt"
 
 	"github.com/go-coord/coord"
-	"github.com/go-coord/coord/coordtest"
 )
 
 // The shortest correct use: the work is done while leading, and the office is given up when it is over.
 func ExampleElection_Do() {
-	etcd, err := coordtest.New(coordtest.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer etcd.Close()
-	cli, err := etcd.NewClient()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer cli.Close()
+	_, cli, done := connect()
+	defer done()
 
 	ctx := context.Background()
 	el, err := coord.NewElection(ctx, cli, coord.ElectionOptions{Key: "/coord/elect/reconcile"})
@@ -47,18 +36,8 @@ func ExampleElection_Do() {
 
 // A term that is lost says so, with the cause: here somebody has deleted the leader's key.
 func ExampleTerm_Context() {
-	etcd, err := coordtest.New(coordtest.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer etcd.Close()
-	cli, err := etcd.NewClient()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer cli.Close()
+	etcd, cli, done := connect()
+	defer done()
 
 	ctx := context.Background()
 	el, err := coord.NewElection(ctx, cli, coord.ElectionOptions{Key: "/coord/elect/reconcile"})
@@ -81,18 +60,8 @@ func ExampleTerm_Context() {
 
 // One session carries many elections: one lease, one renewal, and one fate.
 func ExampleSession_Election() {
-	etcd, err := coordtest.New(coordtest.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer etcd.Close()
-	cli, err := etcd.NewClient()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer cli.Close()
+	etcd, cli, done := connect()
+	defer done()
 
 	ctx := context.Background()
 	session, err := coord.NewSession(ctx, cli, coord.SessionOptions{})

@@ -7,23 +7,12 @@ import (
 	"time"
 
 	"github.com/go-coord/coord"
-	"github.com/go-coord/coord/coordtest"
 )
 
 // A host registers, says something new of itself, and stops. Its key goes with it.
 func ExampleRegisterHostLiveness() {
-	etcd, err := coordtest.New(coordtest.Options{}) // an etcd in memory
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer etcd.Close()
-	cli, err := etcd.NewClient()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer cli.Close()
+	etcd, cli, done := connect()
+	defer done()
 	ctx := context.Background()
 
 	me := coord.HostMetadata{HostUUID: "host-uuid-1", Hostname: "dc1-h1", Hypervisor: "qemu"}
@@ -58,18 +47,8 @@ func ExampleRegisterHostLiveness() {
 
 // An agent that must not work on once its peers may take over runs under the proof that its host is registered.
 func ExampleHostLiveness_Proven() {
-	etcd, err := coordtest.New(coordtest.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer etcd.Close()
-	cli, err := etcd.NewClient()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer cli.Close()
+	etcd, cli, done := connect()
+	defer done()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 

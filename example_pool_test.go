@@ -5,24 +5,13 @@ import (
 	"fmt"
 
 	"github.com/go-coord/coord"
-	"github.com/go-coord/coord/coordtest"
 )
 
 // A fleet reacts to many events, and for each of them one host is to do the work: an election per rule, on a session
 // that is there already.
 func ExampleElectionPool() {
-	etcd, err := coordtest.New(coordtest.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer etcd.Close()
-	cli, err := etcd.NewClient()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer cli.Close()
+	etcd, cli, done := connect()
+	defer done()
 
 	ctx := context.Background()
 	pool := coord.NewElectionPool(cli, coord.PoolOptions{SharedSession: true})

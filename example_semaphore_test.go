@@ -6,23 +6,12 @@ import (
 	"fmt"
 
 	"github.com/go-coord/coord"
-	"github.com/go-coord/coord/coordtest"
 )
 
 // At most two backups run at the same time, on whichever hosts.
 func ExampleSemaphore() {
-	etcd, err := coordtest.New(coordtest.Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer etcd.Close()
-	cli, err := etcd.NewClient()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer cli.Close()
+	etcd, cli, done := connect()
+	defer done()
 
 	ctx := context.Background()
 	backups, err := coord.NewSemaphore(cli, coord.SemaphoreOptions{Key: "/coord/sema/backup", Max: 2})

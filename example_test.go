@@ -5,23 +5,12 @@ import (
 	"fmt"
 
 	"github.com/go-coord/coord"
-	"github.com/go-coord/coord/coordtest"
 )
 
 // A watcher tells which hosts are there, and then each that comes and goes.
 func ExampleHostWatcher() {
-	etcd, err := coordtest.New(coordtest.Options{}) // in memory: a program has etcd's own client here
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer etcd.Close()
-	cli, err := etcd.NewClient()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer cli.Close()
+	etcd, cli, done := connect()
+	defer done()
 	_, _ = etcd.Put("/coord/hosts/h1", `{"hostname":"dc1-h1","labels":{"zone":"a"}}`, 0)
 	_, _ = etcd.Put("/coord/hosts/h2", `{"hostname":"dc1-h2","labels":{"zone":"b"}}`, 0)
 

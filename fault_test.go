@@ -39,23 +39,37 @@ var methods = []coordtest.Method{
 // no key; and at the end nothing is left in etcd.
 func TestEveryCallFails(t *testing.T) {
 	for _, try := range []bool{false, true} {
-		for _, method := range methods {
-			for name := range actions(nil) {
-				for skip := range 4 {
-					for times := 1; times <= 2; times++ {
-						t.Run(fmt.Sprintf("try=%v/%s/%s/after %d/%d times", try, method, name, skip, times), func(t *testing.T) {
-							inBubble(t, coordtest.Options{Members: 2}, func(w *world) {
-								release := make(chan struct{})
-								w.m.Inject(coordtest.Rule{Method: method, Skip: skip, Times: times, Action: actions(release)[name]})
-								time.AfterFunc(4*time.Second, func() { close(release) })
-								w.story(try)
-							})
+		t.Run(fmt.Sprintf("try=%v", try), func(t *testing.T) {
+			withEachFailure(t, 4, func(w *world) { w.story(try) })
+		})
+	}
+}
+
+// withEachFailure tells a story again and again: with each of its first calls of each method failing in each way, once
+// and twice in a row. Up to skips calls pass before.
+func withEachFailure(t *testing.T, skips int, story func(*world)) {
+	for _, method := range methods {
+		for name := range actions(nil) {
+			for skip := range skips {
+				for times := 1; times <= 2; times++ {
+					t.Run(fmt.Sprintf("%s/%s/after %d/%d times", method, name, skip, times), func(t *testing.T) {
+						inBubble(t, coordtest.Options{Members: 2}, func(w *world) {
+							w.fails(name, coordtest.Rule{Method: method, Skip: skip, Times: times})
+							story(w)
 						})
-					}
+					})
 				}
 			}
 		}
 	}
+}
+
+// fails injects the rule with the named action; what it holds back is let go after 4 s.
+func (w *world) fails(action string, r coordtest.Rule) {
+	release := make(chan struct{})
+	r.Action = actions(release)[action]
+	w.m.Inject(r)
+	time.AfterFunc(4*time.Second, func() { close(release) })
 }
 
 // story is a campaign, a second that queues, a resignation, and the second's.

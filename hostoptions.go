@@ -62,7 +62,3 @@ func (o *LivenessOptions) check() error {
 }
 
 func (o *LivenessOptions) ttl() time.Duration { return time.Duration(o.LeaseTTLSec) * time.Second }
-
-// Validate says whether m can be registered, without asking anybody. An error wraps [ErrInvalidOption] and
-// names what is wrong.
-func (m HostMetadata) Validate() error { return m.validate() }

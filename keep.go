@@ -12,9 +12,9 @@ import (
 //
 // Lock order: a stream's before a session's.
 
-// hand lets the stream keep the session, which was renewed at began, if nothing but that is wanted of it. A
+// handOver lets the stream keep the session, which was renewed at began, if nothing but that is wanted of it. A
 // lease that goes alone is not kept: its next renewal goes over a shared stream again.
-func (r *renewer) hand(began, now time.Duration) bool {
+func (r *renewer) handOver(began, now time.Duration) bool {
 	s, st := r.s, r.st
 	if s.refresh == 0 || st == nil || st.alone {
 		return false

@@ -58,7 +58,7 @@ func (s *Session) renewals() {
 			continue
 		}
 		pause.reset()
-		if !r.hand(began, now) {
+		if !r.handOver(began, now) {
 			due.Reset(s.pause(began, now))
 		}
 	}

@@ -148,7 +148,7 @@ func (h *HostLiveness) UpdateMetadata(ctx context.Context, m HostMetadata) error
 	m = m.clone()
 	h.mu.Lock()
 	m.StartedAt = cmp.Or(m.StartedAt, h.want.StartedAt)
-	err := m.validate()
+	err := m.Validate()
 	if err == nil && m.HostUUID != h.want.HostUUID {
 		err = fmt.Errorf("%w: host uuid %q: want %q, which is registered", ErrInvalidOption, m.HostUUID, h.want.HostUUID)
 	}

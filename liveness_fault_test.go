@@ -14,22 +14,7 @@ import (
 // registration that failed leaves nothing, one that came about is there a minute after the last fault and
 // says what it was told last, and at the end nothing is left in etcd.
 func TestEveryCallOfAHostFails(t *testing.T) {
-	for _, method := range methods {
-		for name := range actions(nil) {
-			for skip := range 7 {
-				for times := 1; times <= 2; times++ {
-					t.Run(fmt.Sprintf("%s/%s/after %d/%d times", method, name, skip, times), func(t *testing.T) {
-						inBubble(t, coordtest.Options{Members: 2}, func(w *world) {
-							release := make(chan struct{})
-							w.m.Inject(coordtest.Rule{Method: method, Skip: skip, Times: times, Action: actions(release)[name]})
-							time.AfterFunc(4*time.Second, func() { close(release) })
-							w.hostStory()
-						})
-					})
-				}
-			}
-		}
-	}
+	withEachFailure(t, 7, (*world).hostStory)
 }
 
 func (w *world) hostStory() {
@@ -77,9 +62,7 @@ func TestEveryCallOfAStopFails(t *testing.T) {
 					inBubble(t, coordtest.Options{Members: 2}, func(w *world) {
 						h := w.live(h1, LivenessOptions{})
 						time.Sleep(2 * time.Second)
-						release := make(chan struct{})
-						w.m.Inject(coordtest.Rule{Method: method, Times: times, Action: actions(release)[name]})
-						time.AfterFunc(4*time.Second, func() { close(release) })
+						w.fails(name, coordtest.Rule{Method: method, Times: times})
 						began := w.now()
 						err := h.Stop(w.Context())
 						if took := w.now() - began; took > 12*time.Second {

@@ -54,8 +54,9 @@ type HostMetadata struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// validate says whether m may be registered.
-func (m HostMetadata) validate() error {
+// Validate says whether m can be registered, without asking anybody. An error wraps [ErrInvalidOption] and
+// names what is wrong.
+func (m HostMetadata) Validate() error {
 	if why := badName(m.HostUUID, ""); why != "" {
 		return fmt.Errorf("%w: host uuid %.40q %s", ErrInvalidOption, m.HostUUID, why)
 	}

@@ -15,7 +15,7 @@ func TestWhatAHostMayBeCalled(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", nameLimit)
 	for _, uuid := range []string{"a", "7", "host-uuid-1", "5f3c0c8e-6f0b-4c55-9d0e-3f0f6d1c2b3a", "dc1.rack_7", long} {
-		if err := (HostMetadata{HostUUID: uuid}).validate(); err != nil {
+		if err := (HostMetadata{HostUUID: uuid}).Validate(); err != nil {
 			t.Errorf("%q: %v", uuid, err)
 		}
 	}
@@ -23,7 +23,7 @@ func TestWhatAHostMayBeCalled(t *testing.T) {
 		"": "is empty", long + "a": "201 bytes", "-a": "has to start with", ".a": "has to start with", "a..b": `contains ".."`,
 		"a/b": "contains '/'", "a b": "contains ' '", "a\x1b[2J": `contains '\x1b'`, "ä": "has to start with", "aä": `contains 'Ã'`,
 	} {
-		err := HostMetadata{HostUUID: uuid}.validate()
+		err := HostMetadata{HostUUID: uuid}.Validate()
 		if !errors.Is(err, ErrInvalidOption) || !strings.Contains(err.Error(), why) {
 			t.Errorf("%q: %v, want %q", uuid, err, why)
 		}
@@ -33,14 +33,14 @@ func TestWhatAHostMayBeCalled(t *testing.T) {
 func TestWhatALabelMaySay(t *testing.T) {
 	t.Parallel()
 	good := map[string]string{"zone": "a", "topology.example.org/rack": "r 7 = öst", "empty": "", "long": strings.Repeat("v", nameLimit)}
-	if err := (HostMetadata{HostUUID: "a", Labels: good}).validate(); err != nil {
+	if err := (HostMetadata{HostUUID: "a", Labels: good}).Validate(); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range [][3]string{
 		{"", "v", "is empty"}, {"a=b", "v", "contains '='"}, {"a,b", "v", "contains ','"}, {"/a", "v", "has to start with"},
 		{"k", "a,b", "comma"}, {"k", "a\nb", "control"}, {"k", "\xff", "UTF-8"}, {"k", strings.Repeat("v", nameLimit+1), "201 bytes"},
 	} {
-		err := HostMetadata{HostUUID: "a", Labels: map[string]string{bad[0]: bad[1]}}.validate()
+		err := HostMetadata{HostUUID: "a", Labels: map[string]string{bad[0]: bad[1]}}.Validate()
 		if !errors.Is(err, ErrInvalidOption) || !strings.Contains(err.Error(), bad[2]) {
 			t.Errorf("%q: %v", bad, err)
 		}
@@ -51,11 +51,11 @@ func TestMetadataIsBounded(t *testing.T) {
 	t.Parallel()
 	m := HostMetadata{HostUUID: "a"}
 	m.Version = strings.Repeat("v", hostLimit-len(encodeStopping(m)))
-	if err := m.validate(); err != nil {
+	if err := m.Validate(); err != nil {
 		t.Error(err)
 	}
 	m.Version += "v"
-	if err := m.validate(); !errors.Is(err, ErrInvalidOption) {
+	if err := m.Validate(); !errors.Is(err, ErrInvalidOption) {
 		t.Error(err)
 	}
 }

@@ -793,22 +793,9 @@ func TestWhatGoesWrongWithASeatIsTold(t *testing.T) {
 // nothing is left in etcd.
 func TestEveryCallOfASemaphoreFails(t *testing.T) {
 	for _, try := range []bool{false, true} {
-		for _, method := range methods {
-			for name := range actions(nil) {
-				for skip := range 5 {
-					for times := 1; times <= 2; times++ {
-						t.Run(fmt.Sprintf("try=%v/%s/%s/after %d/%d times", try, method, name, skip, times), func(t *testing.T) {
-							inBubble(t, coordtest.Options{Members: 2}, func(w *world) {
-								release := make(chan struct{})
-								w.m.Inject(coordtest.Rule{Method: method, Skip: skip, Times: times, Action: actions(release)[name]})
-								time.AfterFunc(4*time.Second, func() { close(release) })
-								w.seatStory(try)
-							})
-						})
-					}
-				}
-			}
-		}
+		t.Run(fmt.Sprintf("try=%v", try), func(t *testing.T) {
+			withEachFailure(t, 5, func(w *world) { w.seatStory(try) })
+		})
 	}
 }
 

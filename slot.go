@@ -2,7 +2,6 @@ package coord
 
 import (
 	"path"
-	"strconv"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -10,13 +9,7 @@ import (
 )
 
 // slotNumber is the number that a slot's key or record ends in; -1 where it is none.
-func slotNumber(kv *mvccpb.KeyValue) int {
-	n, err := strconv.Atoi(path.Base(string(kv.Key)))
-	if err != nil || n < 0 {
-		return -1
-	}
-	return n
-}
+func slotNumber(kv *mvccpb.KeyValue) int { return numberOf(path.Base(string(kv.Key))) }
 
 // see takes in what a view shows of the records, and of the keys of their holds (M7).
 func (c *seat) see(v seatView) {

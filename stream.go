@@ -175,7 +175,7 @@ func (c *conn) receive(grpc pb.Lease_LeaseKeepAliveClient) {
 			c.fail(err, err)
 			return
 		}
-		c.st.hand(first, ack, nil)
+		c.st.tell(first, ack, nil)
 	}
 }
 
@@ -206,15 +206,15 @@ func (c *conn) fail(first, rest error) {
 	c.cancel()
 	for i, a := range asks {
 		if i == 0 {
-			c.st.hand(a, nil, first)
+			c.st.tell(a, nil, first)
 		} else {
-			c.st.hand(a, nil, rest)
+			c.st.tell(a, nil, rest)
 		}
 	}
 }
 
-// hand gives an ask what became of it.
-func (st *stream) hand(a *ask, ack *pb.LeaseKeepAliveResponse, err error) {
+// tell gives an ask what became of it.
+func (st *stream) tell(a *ask, ack *pb.LeaseKeepAliveResponse, err error) {
 	if a.kept != nil {
 		st.answered(a, ack, err)
 	} else {

@@ -135,14 +135,12 @@ func (t *tail) read(ctx context.Context) (all []*mvccpb.KeyValue, head header, e
 // watch applies events until the watch ends, or cannot be believed, and returns why.
 func (t *tail) watch(ctx context.Context) error {
 	// A stream of its own each time: the client would put the watch on one with others, which can starve it, or
-	// back on the one that fell silent. Streams are told apart by the metadata of their contexts.
+	// back on the one that fell silent. Streams are told apart by the metadata of their contexts, all of which a
+	// request for progress has to bring along.
 	t.streams++
-	ctx = metadata.AppendToOutgoingContext(clientv3.WithRequireLeader(ctx), "coord-watch", fmt.Sprintf("%p-%d", t, t.streams))
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(clientv3.WithRequireLeader(ctx), "coord-watch", fmt.Sprintf("%p-%d", t, t.streams)))
 	defer cancel()
-	late := time.AfterFunc(t.within, cancel) // the client waits without bound for a watch to be created
-	events := t.cli.Watch(ctx, t.prefix, clientv3.WithPrefix(), clientv3.WithRev(t.rev+1), clientv3.WithProgressNotify())
-	late.Stop()
+	events := watchWithin(ctx, cancel, t.within, t.cli, t.prefix, clientv3.WithPrefix(), clientv3.WithRev(t.rev+1), clientv3.WithProgressNotify())
 
 	due := time.NewTimer(t.reach(ctx))
 	defer due.Stop()

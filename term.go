@@ -137,6 +137,15 @@ func (s *Session) begin(ctx context.Context, c *claim) error {
 	}
 }
 
+// during runs fn while the term lasts, and then gives it up: what every Do does.
+func (t *Term) during(ctx context.Context, fn func(context.Context, *Term) error, release func(context.Context) error) error {
+	inner, cancel := bind(ctx, t.Context())
+	err := fn(inner, t)
+	cancel()
+	lost := t.Check()
+	return errors.Join(lost, err, release(ctx))
+}
+
 // end gives the term up and says so in etcd. The first to call it lets the session off.
 func (t *Term) end(ctx context.Context, how End) error {
 	lost := context.Cause(t.claim.ctx)

@@ -47,9 +47,14 @@ func (w ward) others() (ops []clientv3.Op) {
 // maxOf is the max under which key lies; 0 where it is no number.
 func (w ward) maxOf(key string) int {
 	name, _, _ := strings.Cut(strings.TrimPrefix(key, w.all), "/")
+	return max(numberOf(name), 0)
+}
+
+// numberOf reads a part of a key as a number; -1 where it is none.
+func numberOf(name string) int {
 	n, err := strconv.Atoi(name)
 	if err != nil || n < 0 {
-		return 0
+		return -1
 	}
 	return n
 }
@@ -57,8 +62,8 @@ func (w ward) maxOf(key string) int {
 // slotOf is the number that key ends in, and whether it is one of a slot of max.
 func slotOf(prefix, key string, max int) (int, bool) {
 	name := strings.TrimPrefix(key, prefix)
-	n, err := strconv.Atoi(name)
-	return n, err == nil && n >= 0 && n < max && strconv.Itoa(n) == name
+	n := numberOf(name)
+	return n, n >= 0 && n < max && strconv.Itoa(n) == name
 }
 
 // bySlot sorts keys of the own max by their slots. What is no slot's is left out.

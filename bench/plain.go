@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync"
 	"syscall"
 	"time"
 
@@ -18,9 +17,8 @@ import (
 )
 
 const (
-	plainSessions = 10000
-	plainTTL      = 30 // seconds
-	plainFor      = 30 * time.Second
+	plainTTL = 30 // seconds
+	plainFor = 30 * time.Second
 )
 
 // plain measures what it costs a process to keep many leases alive, with this module's plain sessions and with the
@@ -63,21 +61,9 @@ func (b *bench) keep(ctx context.Context, open func(context.Context, *clientv3.C
 	}
 	defer func() { _ = cli.Close() }()
 	before := inUse()
-	closers := make([]func(), plainSessions)
-	var workers sync.WaitGroup
-	errs := make([]error, inFlight)
-	for w := range inFlight {
-		workers.Go(func() {
-			for i := w; i < plainSessions && errs[w] == nil; i += inFlight {
-				closers[i], errs[w] = open(ctx, cli)
-			}
-		})
-	}
-	workers.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return upkeep{}, fmt.Errorf("open a session: %w", err)
-		}
+	closers := make([]func(), many)
+	if _, err := spread(ctx, func(i int) (err error) { closers[i], err = open(ctx, cli); return err }); err != nil {
+		return upkeep{}, fmt.Errorf("open a session: %w", err)
 	}
 	// One period until every lease was renewed once, and then the measure.
 	if err := wait(ctx, plainTTL*time.Second/3); err != nil {
@@ -89,15 +75,8 @@ func (b *bench) keep(ctx context.Context, open func(context.Context, *clientv3.C
 		return upkeep{}, err
 	}
 	spent = processorTime() - spent
-	for w := range inFlight {
-		workers.Go(func() {
-			for i := w; i < plainSessions; i += inFlight {
-				closers[i]()
-			}
-		})
-	}
-	workers.Wait()
-	return upkeep{cpu: millis(spent) / plainFor.Seconds(), memory: float64(memory) / 1e6}, nil
+	_, err = spread(ctx, func(i int) error { closers[i](); return nil })
+	return upkeep{cpu: millis(spent) / plainFor.Seconds(), memory: float64(memory) / 1e6}, err
 }
 
 func openPlain(ctx context.Context, cli *clientv3.Client) (func(), error) {

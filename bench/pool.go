@@ -6,9 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
@@ -16,20 +13,17 @@ import (
 	"github.com/go-coord/coord"
 )
 
-// poolKeys is how many elections are led at the same time.
-const poolKeys = 10000
-
 // pool measures elections on sessions that are kept, against a session of the client's own for each.
 func (b *bench) pool(ctx context.Context) ([]result, error) {
-	many, err := b.manyKeys(ctx)
+	held, err := b.manyKeys(ctx)
 	if err != nil {
 		return nil, err
 	}
 	again, err := b.againAndAgain(ctx)
-	return append(many, again...), err
+	return append(held, again...), err
 }
 
-// manyKeys leads poolKeys elections, and keeps leading them: on one shared session, on a session each, and as bare
+// manyKeys leads many elections, and keeps leading them: on one shared session, on a session each, and as bare
 // transactions that create a key.
 func (b *bench) manyKeys(ctx context.Context) ([]result, error) {
 	var rates [3][]float64
@@ -42,7 +36,7 @@ func (b *bench) manyKeys(ctx context.Context) ([]result, error) {
 			rates[k] = append(rates[k], rate)
 		}
 	}
-	name := fmt.Sprintf("borrow and try, shared session, %d keys", poolKeys)
+	name := fmt.Sprintf("borrow and try, shared session, %d keys", many)
 	ours := middle(rates[0])
 	return []result{
 		faster(name, "a session for each", ours, middle(rates[1]), 2.5),
@@ -67,7 +61,7 @@ func (b *bench) onAPool(ctx context.Context, round int) (float64, error) {
 }
 
 func (b *bench) onASessionEach(ctx context.Context, round int) (float64, error) {
-	sessions := make([]*concurrency.Session, poolKeys)
+	sessions := make([]*concurrency.Session, many)
 	rate, err := spread(ctx, func(i int) (err error) {
 		if sessions[i], err = concurrency.NewSession(b.queue.client, concurrency.WithTTL(30)); err != nil {
 			return err
@@ -136,28 +130,4 @@ func (b *bench) againAndAgain(ctx context.Context) ([]result, error) {
 		return nil, err
 	}
 	return []result{faster("campaign and resign, pooled session", "a new session each time", rates[0], rates[1], 5)}, nil
-}
-
-// spread calls op once for each of poolKeys, inFlight at a time, and gives the rate, in calls a second.
-func spread(ctx context.Context, op func(i int) error) (float64, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var workers sync.WaitGroup
-	began := time.Now()
-	for w := range inFlight {
-		workers.Go(func() {
-			for i := w; i < poolKeys && ctx.Err() == nil; i += inFlight {
-				if err := op(i); err != nil {
-					cancel(err)
-				}
-			}
-		})
-	}
-	workers.Wait()
-	return poolKeys / time.Since(began).Seconds(), context.Cause(ctx)
-}
-
-func middle(rates []float64) float64 {
-	slices.Sort(rates)
-	return rates[len(rates)/2]
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,6 +62,33 @@ func work(ctx context.Context, c contestant, counts []atomic.Int64) (float64, er
 	}
 	workers.Wait()
 	return float64(done.Load()) / time.Since(began).Seconds(), context.Cause(ctx)
+}
+
+// many is how many of a thing are had at the same time, where that is measured.
+const many = 10000
+
+// spread calls op once for each of many, inFlight at a time, and gives the rate, in calls a second.
+func spread(ctx context.Context, op func(i int) error) (float64, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var workers sync.WaitGroup
+	began := time.Now()
+	for w := range inFlight {
+		workers.Go(func() {
+			for i := w; i < many && ctx.Err() == nil; i += inFlight {
+				if err := op(i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return many / time.Since(began).Seconds(), context.Cause(ctx)
+}
+
+func middle(rates []float64) float64 {
+	slices.Sort(rates)
+	return rates[len(rates)/2]
 }
 
 // faster makes a result of two rates, with the ratio that ours should reach at least.

@@ -146,7 +146,7 @@ func TestNoQuorum(t *testing.T) {
 		}
 		renewed := make(chan *pb.LeaseKeepAliveResponse, 1)
 		go func() { renewed <- must(stream.renew(lease)) }()
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // in fake time
 		if len(m.Leases()) != 1 || len(renewed) != 0 {
 			t.Errorf("leases: %v, renewed: %d", m.Leases(), len(renewed))
 		}
@@ -176,7 +176,7 @@ func TestCallsTimeOutWithoutQuorum(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		start = time.Now()
-		go func() { time.Sleep(time.Second); m.NoQuorum(false) }()
+		go func() { time.Sleep(time.Second); m.NoQuorum(false) }() // in fake time
 		do(cli.Put(t.Context(), "k", "v"))(t)
 		if time.Since(start) != time.Second {
 			t.Errorf("answered after %v", time.Since(start))
@@ -216,9 +216,9 @@ func TestNewLeaderStartsLeasesOver(t *testing.T) {
 		do(m.Put("k", "v", lease))(t)
 		start := time.Now()
 		w := created(t, t.Context(), cli, "k", clientv3.WithRev(m.Rev()+1))
-		time.Sleep(9 * time.Second)
+		time.Sleep(9 * time.Second) // in fake time
 		m.MoveLeader(2)
-		time.Sleep(9 * time.Second)
+		time.Sleep(9 * time.Second) // in fake time
 		m.Restart()
 		if m.Term() != 4 || m.Leader() != 2 {
 			t.Errorf("member %d leads in term %d", m.Leader(), m.Term())
@@ -265,7 +265,7 @@ func TestRestoreGoesBack(t *testing.T) {
 		rev := m.Rev()
 		do(m.Put("kept", "2", 0))(t)
 		do(m.Put("new", "1", do(m.Grant(13, 5))(t)))(t)
-		time.Sleep(9 * time.Second)
+		time.Sleep(9 * time.Second) // in fake time
 		m.Restore(then)
 		if kv := m.Get("kept"); m.Rev() != rev || string(kv.Value) != "1" || m.Get("new") != nil || m.Get("dropped") != nil {
 			t.Errorf("back at %d with %v and %v", m.Rev(), kv, m.Keys(""))
@@ -279,7 +279,7 @@ func TestRestoreGoesBack(t *testing.T) {
 		if r := do(cli.Get(t.Context(), "kept"))(t); string(r.Kvs[0].Value) != "1" || r.Header.Revision != rev {
 			t.Errorf("it is %v", r)
 		}
-		time.Sleep(10 * time.Second)
+		time.Sleep(10 * time.Second) // in fake time
 		if keys := m.Keys(""); keys != nil {
 			t.Errorf("left: %v", keys)
 		}

@@ -118,7 +118,7 @@ func TestDelay(t *testing.T) {
 		if _, err := cli.Put(within(t, time.Second), "given up", "v"); err == nil {
 			t.Error("it was answered")
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // in fake time
 		if m.Get("given up") != nil {
 			t.Error("it was committed")
 		}
@@ -158,13 +158,13 @@ func TestStaleAck(t *testing.T) {
 		m.Inject(Rule{Method: KeepAlive, Action: StaleAck(0)})
 		m.Inject(Rule{Method: KeepAlive, Action: StaleAck(7)})
 		m.Inject(Rule{Method: Put, Action: StaleAck(0)})
-		time.Sleep(6 * time.Second)
+		time.Sleep(6 * time.Second) // in fake time
 		for _, term := range []uint64{m.Term() - 1, 7} {
 			if r := do(stream.renew(lease))(t); r.TTL != 10 || r.Header.RaftTerm != term {
 				t.Errorf("acknowledged by %v", r)
 			}
 		}
-		time.Sleep(4 * time.Second)
+		time.Sleep(4 * time.Second) // in fake time
 		if left := m.Leases(); left != nil {
 			t.Errorf("left: %v", left)
 		}

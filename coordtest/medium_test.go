@@ -81,7 +81,7 @@ func TestLeaseEndsInFakeTimeUnlessRenewed(t *testing.T) {
 		stream := renewing(t, cli)
 		start := time.Now()
 		for range 5 {
-			time.Sleep(9 * time.Second)
+			time.Sleep(9 * time.Second) // in fake time
 			if r := do(stream.renew(lease))(t); r.TTL != 10 {
 				t.Fatalf("renewed to %d", r.TTL)
 			}
@@ -101,7 +101,7 @@ func TestLeaseEndsInFakeTimeUnlessRenewed(t *testing.T) {
 func TestWatchInBubble(t *testing.T) {
 	bubble(t, Options{Members: 3}, func(t *testing.T, m *Medium, cli *clientv3.Client) {
 		w := created(t, clientv3.WithRequireLeader(t.Context()), cli, "k")
-		time.Sleep(24 * time.Hour)
+		time.Sleep(24 * time.Hour) // in fake time
 		do(m.Put("k", "v", 0))(t)
 		if r := <-w; len(r.Events) != 1 {
 			t.Errorf("the watch said %v", r)
@@ -135,7 +135,7 @@ func TestElectionOfTheEtcdClientRunsOnIt(t *testing.T) {
 		}
 		won := make(chan error, 1)
 		go func() { won <- second.Campaign(t.Context(), "two") }()
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) // in fake time
 		if r := do(first.Leader(t.Context()))(t); string(r.Kvs[0].Value) != "one" {
 			t.Errorf("the leader is %s", r.Kvs[0].Value)
 		}
@@ -201,7 +201,7 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 			failed <- err
 		}()
 		go func() { failed <- m.Await(t.Context(), func() bool { return m.Get("k") != nil }) }()
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) // in fake time
 		m.Close()
 		m.Close()
 		for range 3 {
