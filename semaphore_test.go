@@ -436,6 +436,23 @@ func TestAWaiterWhoseKeyOrLeaseGoesNeverHolds(t *testing.T) {
 	}
 }
 
+// Red when a key that somebody put among the slots' counts as one of them.
+func TestWhatIsNoSlotTakesNone(t *testing.T) {
+	for _, name := range []string{"1", "7", "00", "-0", "+0", "x"} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, coordtest.Options{}, func(w *world) {
+				_, err := w.m.Put("/slot/x/1/"+name, "", 0)
+				w.must(err)
+				term, held, err := w.semaphore(seats(1)).TryAcquire(w.Context(), "a")
+				if err != nil || !held || term.Slot() != 0 {
+					w.Fatal(held, err)
+				}
+				w.must(term.Session().Close(w.Context()))
+			})
+		})
+	}
+}
+
 // Red when the term of a seat begins although its candidate's key went while the slot was taken, or when what it
 // took is kept.
 func TestAWaiterThatIsLostWhileItTakesASlotGivesItBack(t *testing.T) {
