@@ -11,7 +11,7 @@ import (
 // On an error nothing is left in etcd. ctx bounds the call only, not the term.
 //
 // While anything under another Max is there, a candidate, a slot or a record of a hold that nobody knows to be over,
-// the error wraps [ErrOtherMax].
+// the error wraps [ErrOtherMax], unless that is to be ignored.
 func (m *Semaphore) Acquire(ctx context.Context, identity string) (*Term, error) {
 	c, err := m.join(ctx, identity)
 	if err != nil {
@@ -74,10 +74,14 @@ func (m *Semaphore) seat(ctx context.Context, identity string) (*seat, error) {
 			return nil, err
 		}
 	}
-	return &seat{
+	c := &seat{
 		attempt: s.attempt(candidateKey(m.queue.own, s.lease), cmp.Or(identity, m.opts.Identity), m.opts.Waiting),
 		m:       m, slot: -1, settlers: map[int]*settler{}, answers: map[int]ttlAnswer{},
-	}, nil
+	}
+	if placed := m.opts.Placed; placed != nil {
+		c.placed = func() { placed(c.keys()) }
+	}
+	return c, nil
 }
 
 // begin begins the term of a seat that has won.

@@ -93,6 +93,11 @@ func (c *attempt) insist(ctx context.Context, build func() (cmps []clientv3.Cmp,
 func (c *attempt) found(rev, at int64) {
 	c.rev = rev
 	c.claim = c.s.hold(c.key, rev, at)
+	c.announce()
+}
+
+// announce says what there is of the attempt in etcd, or may be.
+func (c *attempt) announce() {
 	if c.placed != nil {
 		c.placed()
 	}

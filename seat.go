@@ -31,7 +31,8 @@ import (
 //	(M3) The term needs both keys: renewals read and watches see the candidate's and the slot's, and the loss of
 //	     either is a loss of the term.
 //	(M4) Each key and the record are deleted under a guard of their own revision: a late release frees nobody else.
-//	(M5) A Txn that puts a candidate or takes a slot compares that nothing of another max is there.
+//	(M5) A Txn that puts a candidate or takes a slot compares that nothing of another max is there, unless that is
+//	     to be ignored.
 //	(M6) A try puts its key only if nobody has come since the read that showed room.
 //	(M7) A slot is settled as an election is, the slot's key standing for the leader's, and not while another slot
 //	     is free that needs no settling.
@@ -141,6 +142,7 @@ func (c *seat) finish(ctx context.Context, v seatView, err error) error {
 // be repeated at will.
 func (c *seat) take(ctx context.Context, slot int, expect int64) (seatView, error) {
 	c.slot = slot
+	c.announce()
 	got, err := c.insist(ctx, func() (cmps []clientv3.Cmp, then, orElse []clientv3.Op) {
 		cmps, then = c.taking(slot, expect)
 		cmps = append(append(cmps, c.m.alone()...),

@@ -30,6 +30,9 @@ func (m *Semaphore) wards() []ward {
 
 // alone are the compares that nothing of another max is there (M5).
 func (m *Semaphore) alone() (cmps []clientv3.Cmp) {
+	if m.opts.IgnoreOtherMax {
+		return nil
+	}
 	for _, w := range m.wards() {
 		cmps = append(cmps, w.alone()...)
 	}
@@ -49,6 +52,9 @@ func (m *Semaphore) looks(key string, createdBefore int64) []clientv3.Op {
 	ops := []clientv3.Op{clientv3.OpGet(key), clientv3.OpGet(m.queue.own, older...), clientv3.OpGet(m.slots.own, clientv3.WithPrefix())}
 	if m.opts.Settle.on() {
 		ops = append(ops, clientv3.OpGet(m.open.own, clientv3.WithPrefix()))
+	}
+	if m.opts.IgnoreOtherMax {
+		return ops
 	}
 	for _, w := range m.wards() {
 		ops = append(ops, w.others()...)

@@ -36,6 +36,12 @@ type SemaphoreOptions struct {
 	// Waiting is called by the acquiring goroutine whenever what it waits for changes. It must not block. There is
 	// no one leader to be told of.
 	Waiting func(Waiting)
+	// Placed is called by the acquiring goroutine as soon as a key of the attempt is known to exist, and again before
+	// it asks for a slot, so that what it was told last names all that there may be: see [ElectionOptions].
+	Placed func(TermKeys)
+	// IgnoreOtherMax enters although something of another Max is there, and ignores it: the two together let in more
+	// than either. It is for whoever knows that what is there is of no consequence.
+	IgnoreOtherMax bool
 	// Grace and Margin are those of each hold's session; see [SessionOptions].
 	Grace, Margin time.Duration
 	// Clock is that of each hold's session. Default [Now].

@@ -373,6 +373,40 @@ func TestAnotherProcessCanGiveASlotBack(t *testing.T) {
 	})
 }
 
+func TestAnotherProcessCanTakeAwayWhoWaitsForASlotOrHasJustTakenIt(t *testing.T) {
+	for name, lose := range map[string]bool{"as it came": false, "by Txns whose replies are lost": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, coordtest.Options{}, func(w *world) {
+				var told []TermKeys
+				o := seats(1)
+				o.Placed = func(k TermKeys) { told = append(told, k) }
+				a := w.held(w.semaphore(seats(1)), "a")
+				b := w.acquire(w.Context(), w.semaphore(o), "b")
+				if len(told) != 1 || told[0].Slot != "" {
+					w.Fatalf("told of %+v, want of the key that queues", told)
+				}
+				queued := told[0]
+				if lose {
+					w.m.Inject(coordtest.Rule{Method: coordtest.Txn, When: puts("/slot/x/1/0"), Action: coordtest.LoseReply(nil)})
+				}
+				w.must(w.semaphore(seats(1)).Release(w.Context(), a))
+				w.must(b.wait().err)
+
+				// It was told of the slot before it asked for it: what dies after that leaves nothing behind.
+				last := told[len(told)-1]
+				if len(told) < 2 || last.Slot != "/slot/x/1/0" || last.SlotRev != 0 || last.OpenRev != 0 {
+					w.Fatalf("told of %+v", told)
+				}
+				w.must(w.through(last).Release(w.Context(), w.m.Client(w), "orphaned"))
+				if w.keys() != "[/last/x/1/0]" {
+					w.Error(w.keys())
+				}
+				w.must(w.through(queued).Release(w.Context(), w.m.Client(w), "orphaned")) // finds nothing
+			})
+		})
+	}
+}
+
 func TestAWaitThatIsGivenUpLeavesNothing(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		m := w.semaphore(seats(1))
@@ -572,6 +606,25 @@ func TestAnotherMaxIsRefused(t *testing.T) {
 			})
 		}
 	}
+	t.Run("unless it is to be ignored", func(t *testing.T) {
+		inBubble(t, coordtest.Options{}, func(w *world) {
+			holds(w, w.semaphore(seats(3)))
+			o := seats(4)
+			o.IgnoreOtherMax = true
+			m := w.semaphore(o)
+			if t := w.held(m, "second"); t.Slot() != 0 {
+				w.Error(t.Slot())
+			}
+			if _, held, err := m.TryAcquire(w.Context(), "third"); !held || err != nil {
+				w.Error(held, err)
+			}
+
+			// Who does not ignore it is refused all the same.
+			if _, err := w.semaphore(seats(4)).Acquire(w.Context(), "fourth"); !errors.Is(err, ErrOtherMax) {
+				w.Error(err)
+			}
+		})
+	})
 	t.Run("that comes while one waits", func(t *testing.T) {
 		inBubble(t, coordtest.Options{}, func(w *world) {
 			m := w.semaphore(seats(1))

@@ -54,6 +54,9 @@ type Hold interface {
 	Lost() <-chan struct{}
 	// Cause says why Lost is closed; nil while it is open.
 	Cause() error
+	// Evicted yields at most once, when an operator asks the holder to leave: an error that wraps ErrEvicted and
+	// says who asks. The hold goes on, and is renewed, until it is released. nil where nobody can ask.
+	Evicted() <-chan error
 	// Release gives the hold up. It is called only when nothing of the child is left: after a loss it
 	// still says so, which lets a settling successor start. It is idempotent and may be retried.
 	Release(ctx context.Context, end End) error
@@ -80,4 +83,5 @@ const (
 	EndLost     End = "lost"     // the hold was lost; everything of the child is gone
 	EndOrphaned End = "orphaned" // the wrapper died; its guard ended the child and released
 	EndExpired  End = "expired"  // nobody said how: a settling successor found the record open
+	EndEvicted  End = "evicted"  // an operator asked the holder to leave, and it did
 )

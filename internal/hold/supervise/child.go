@@ -67,7 +67,7 @@ func (m *machine) onRefused(ev guard.Event) {
 	}
 	m.phase, m.hookBy = held, 0
 	switch {
-	case m.lost || m.signal != 0:
+	case m.leaving():
 		m.leave()
 	case ev.Code == 0:
 		// Too late by the guard's clock: once more after the next renewal, or at once if that was under way.
@@ -126,7 +126,7 @@ func (m *machine) onExited(ev guard.Event) {
 		m.lose(errSilent)
 	}
 	m.ran()
-	how := &exit{code: ev.Code, signal: ev.Signal, kept: !m.lost}
+	how := &exit{code: ev.Code, signal: ev.Signal, kept: !m.lost && m.evicted == nil}
 	if m.part == theChild {
 		m.exit = how
 	} else {

@@ -28,8 +28,8 @@
 //	   |                       |
 //	   +--not won-->  done  <--+ released, or given up with a reason
 //
-// Loss and signals do not change the state by themselves: they are facts that are remembered (lost,
-// signal), and they make the guard end the child. The way out is always the same: gone, release, done.
+// Loss, signals and evictions do not change the state by themselves: they are facts that are remembered (lost,
+// signal, evicted), and they make the guard end the child. The way out is always the same: gone, release, done.
 //
 // # Hooks
 //
@@ -43,6 +43,7 @@
 //   - guard not ready in time, or dead before the child started: nothing was started; give up or release; 69
 //   - guard dead later: as loss; this process sweeps what reparented to it; empty: release; else not; 70
 //   - guard silent past the last moment: it is killed, then as above
+//   - evicted by an operator: SIGTERM now, SIGKILL after kill-after, the hold kept meanwhile; on-lose, release; 70
 //   - hold lost: SIGTERM now, SIGKILL at the earlier of kill-after and the deadline; then say so; 70
 //   - on-acquire fails, or takes too long: on-lose, release; 75
 //   - on-lose fails, takes too long, or cannot be run for want of a guard: a WARN line, and release; under
@@ -54,7 +55,7 @@
 //
 //	I1  Release is asked for only when nothing of the child is left: it never started, the guard said
 //	    gone, or a sweep ended empty.
-//	I2  Nothing is started after loss.
+//	I2  Nothing is started after loss, but on-lose; nor the child after an eviction or a signal.
 //	I3  There is no way back from loss: deadlines never rise after it.
 //	I4  Every path that acquired ends in a release, or in a WARN line and a reason why there was none.
 //	I5  There is exactly one outcome, and nothing is done after it.

@@ -18,7 +18,7 @@ type event struct {
 	testament []byte         // evPlaced, evAcquired
 	guard     guard.Event    // evGuard
 	signal    syscall.Signal // evSignal
-	err       error          // why; evAcquired: it is lost already; evSwept, evReleased: nil if it succeeded
+	err       error          // why, or who asks; evAcquired: it is lost already; evSwept, evReleased: nil if it succeeded
 }
 
 type eventKind int
@@ -30,6 +30,7 @@ const (
 	evNotAcquired                  // Acquire returned an error
 	evRenewed                      // the deadlines of the hold may have risen
 	evLost                         // the hold says that it is lost
+	evEvicted                      // an operator asks the holder to leave
 	evGuard                        // the guard said something
 	evGuardBroken                  // the guard does not take requests any more
 	evSignal                       // this process got a signal

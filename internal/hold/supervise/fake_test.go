@@ -25,11 +25,12 @@ type fakeHold struct {
 	ends     []hold.End
 	renewed  chan struct{}
 	lost     chan struct{}
+	evicted  chan error
 	releases func(ctx context.Context, try int) error // nil: succeeds
 }
 
 func newFakeHold(now hold.Instant) *fakeHold {
-	h := &fakeHold{renewed: make(chan struct{}, 1), lost: make(chan struct{})}
+	h := &fakeHold{renewed: make(chan struct{}, 1), lost: make(chan struct{}), evicted: make(chan error, 1)}
 	h.dead = hold.Deadlines{Term: now + 3500*ms, Kill: now + 8500*ms}
 	return h
 }
@@ -37,6 +38,7 @@ func newFakeHold(now hold.Instant) *fakeHold {
 func (h *fakeHold) Info() hold.Info           { return testInfo }
 func (h *fakeHold) Renewed() <-chan struct{}  { return h.renewed }
 func (h *fakeHold) Lost() <-chan struct{}     { return h.lost }
+func (h *fakeHold) Evicted() <-chan error     { return h.evicted }
 func (h *fakeHold) Testament() []byte         { return []byte(`{"key":"k"}`) }
 func (h *fakeHold) Deadlines() hold.Deadlines { h.mu.Lock(); defer h.mu.Unlock(); return h.dead }
 func (h *fakeHold) Cause() error              { h.mu.Lock(); defer h.mu.Unlock(); return h.cause }

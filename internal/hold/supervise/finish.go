@@ -37,8 +37,11 @@ func (m *machine) attempt() {
 
 // end is how the hold ends, for whoever asks who held it last.
 func (m *machine) end() hold.End {
-	if m.lost {
+	switch {
+	case m.lost:
 		return hold.EndLost
+	case m.evicted != nil:
+		return hold.EndEvicted
 	}
 	return hold.EndReleased
 }
@@ -116,6 +119,8 @@ func (m *machine) outcome() Outcome {
 		return Outcome{Status: hold.Status{Outcome: hold.ResultChildExit, Code: m.exit.code}}
 	case m.started && m.lost:
 		return m.lostOutcome(m.cause)
+	case m.started && m.evicted != nil:
+		return m.lostOutcome(m.evicted)
 	case m.started:
 		return m.lostOutcome(m.err) // the guard failed, and the child's own end is not known
 	}
@@ -127,6 +132,8 @@ func (m *machine) outcome() Outcome {
 		return failed(hold.ResultSignalled, hold.SignalCode(int(m.signal)), err)
 	case m.lost:
 		return m.lostOutcome(m.cause)
+	case m.evicted != nil:
+		return m.lostOutcome(m.evicted)
 	}
 	code := hold.ExitCode(m.err)
 	switch code {

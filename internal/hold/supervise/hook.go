@@ -91,7 +91,7 @@ func (m *machine) onEquipped() {
 	m.phase = held
 	why := m.hookFailure()
 	switch {
-	case m.lost || m.signal != 0:
+	case m.leaving():
 		m.leave()
 	case why != nil:
 		m.err = fmt.Errorf("%w: %w", hold.ErrNotAcquired, why)

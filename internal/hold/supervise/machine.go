@@ -94,6 +94,7 @@ type machine struct {
 
 	// The end.
 	signal        syscall.Signal // the first one that asks to stop
+	evicted       error          // who asked us to leave, while there was something to leave; nil: nobody
 	err           error          // why nothing was started, or why its end is not known
 	notReleased   error          // why the hold is left to its TTL
 	releaseBy     hold.Instant
@@ -141,6 +142,8 @@ func (m *machine) step(ev event) []action {
 	case evRenewed:
 		m.onRenewed()
 	case evLost: // heed has seen it
+	case evEvicted:
+		m.onEvicted(ev.err)
 	case evGuard:
 		m.onGuard(ev.guard)
 	case evGuardBroken:

@@ -52,6 +52,7 @@ func renewedTo(term, kill time.Duration) event {
 }
 
 func lostBy(err error) event           { return event{kind: evLost, err: err} }
+func evicted() event                    { return event{kind: evEvicted, err: errAsked} }
 func signalled(s syscall.Signal) event { return event{kind: evSignal, signal: s} }
 func swept(err error) event            { return event{kind: evSwept, err: err} }
 func released(err error) event         { return event{kind: evReleased, err: err} }
@@ -117,6 +118,8 @@ func tellOne(a action) string {
 	}
 	return "?"
 }
+
+var errAsked = fmt.Errorf("%w: asked by the test", hold.ErrEvicted)
 
 var errEtcd = errors.New("etcd is away")
 
@@ -253,6 +256,74 @@ func TestMachine(t *testing.T) {
 			{4500, won(), "bequeath 1f-1, release lost"},
 			{4510, released(nil), "forget 1f-1, finish lost 70 released"},
 		}},
+
+		// Eviction.
+		{"evicted: the child ends in full order, renewals going on, and then the hold is given up", after(runs,
+			happens{1000, evicted(), "stop 1f-1 by 6000"},
+			happens{1100, renewedTo(5500, 10500), "extend 1f-1 until 5500/10500"},
+			happens{1200, exitedWith(0), ""},
+			happens{1201, says(guard.KindGone), "release evicted"},
+			happens{1210, released(nil), "forget 1f-1, finish evicted 70 released"},
+		)},
+		{"evicted once, however often it is asked for", after(runs,
+			happens{1000, evicted(), "stop 1f-1 by 6000"},
+			happens{1001, evicted(), ""},
+		)},
+		{"evicted, and a signal and a second one after it", after(runs,
+			happens{1000, evicted(), "stop 1f-1 by 6000"},
+			happens{1100, signalled(syscall.SIGTERM), "stop 1f-1 by 6000"},
+			happens{1200, signalled(syscall.SIGTERM), "kill 1f-1"},
+			happens{1210, exitedWith(0), ""},
+			happens{1211, says(guard.KindGone), "release evicted"},
+			happens{1220, released(nil), "forget 1f-1, finish evicted 70 released"},
+		)},
+		{"evicted, and lost before the child has ended", after(runs,
+			happens{1000, evicted(), "stop 1f-1 by 6000"},
+			happens{1100, lostBy(hold.ErrLost), "stop 1f-1 by 6000"},
+			happens{1200, exitedWith(0), ""},
+			happens{1201, says(guard.KindGone), "release lost"},
+			happens{1210, released(nil), "forget 1f-1, finish lost 70 released"},
+		)},
+		{"a child that has ended before is not evicted", after(runs,
+			happens{1000, exitedWith(0), ""},
+			happens{1001, evicted(), ""},
+			happens{1002, says(guard.KindGone), "release released"},
+			happens{1003, evicted(), ""},
+			happens{1010, released(nil), "forget 1f-1, finish child-exit 0 released"},
+		)},
+		{"who was told to stop already is not evicted", after(runs,
+			happens{1000, signalled(syscall.SIGTERM), "stop 1f-1 by 6000"},
+			happens{1001, evicted(), ""},
+			happens{1100, exitedWith(5), ""},
+			happens{1101, says(guard.KindGone), "release released"},
+			happens{1110, released(nil), "forget 1f-1, finish child-exit 5 released"},
+		)},
+		{"evicted between the win and the start", []happens{
+			{100, won(), "bequeath 1f-1"},
+			{120, evicted(), "release evicted"},
+			{130, says(guard.KindReady), ""},
+			{160, released(nil), "forget 1f-1, finish evicted 70 released"},
+		}},
+		{"evicted while the start is on its way, which comes too late", []happens{
+			ready, start,
+			{105, evicted(), "stop 1f-1 by 5105"},
+			{110, refusedBy(0), "release evicted"},
+			{160, released(nil), "forget 1f-1, finish evicted 70 released"},
+		}},
+		{"evicted while the start is on its way", []happens{
+			ready, start,
+			{105, evicted(), "stop 1f-1 by 5105"},
+			{110, says(guard.KindStarted), ""},
+			{120, exitedWith(0), ""},
+			{121, says(guard.KindGone), "release evicted"},
+			{160, released(nil), "forget 1f-1, finish evicted 70 released"},
+		}},
+		{"evicted, and the guard dies: that is loss", after(runs,
+			happens{1000, evicted(), "stop 1f-1 by 6000"},
+			happens{1010, says(guard.KindLost), "sweep"},
+			happens{1100, swept(nil), "release lost"},
+			happens{1110, released(nil), "finish lost 70 released"},
+		)},
 
 		// The start.
 		{"the command is not there", []happens{

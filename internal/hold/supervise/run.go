@@ -79,6 +79,7 @@ type driver struct {
 	broken   chan error
 	renewed  <-chan struct{}
 	lost     <-chan struct{}
+	evicted  <-chan error
 	stopped  <-chan struct{}
 	signals  <-chan os.Signal
 	said     <-chan guard.Event
@@ -169,6 +170,9 @@ func (d *driver) next(tick <-chan time.Time) event {
 		return d.onAcquisition(a)
 	case <-d.lost:
 		return event{kind: evTick} // feed sees it
+	case by := <-d.evicted:
+		d.evicted = nil
+		return event{kind: evEvicted, err: by}
 	case _, ok := <-d.renewed:
 		if !ok {
 			d.renewed = nil
@@ -208,7 +212,7 @@ func (d *driver) onAcquisition(a acquisition) event {
 	if a.err != nil {
 		return event{kind: evNotAcquired, err: a.err}
 	}
-	d.hold, d.renewed, d.lost = a.hold, a.hold.Renewed(), a.hold.Lost()
+	d.hold, d.renewed, d.lost, d.evicted = a.hold, a.hold.Renewed(), a.hold.Lost(), a.hold.Evicted()
 	return event{kind: evAcquired, info: a.hold.Info(), testament: a.hold.Testament(), err: d.loss()}
 }
 

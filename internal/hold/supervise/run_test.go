@@ -69,6 +69,19 @@ func TestRunEndsTheChildWhenTheHoldIsLost(t *testing.T) {
 	})
 }
 
+func TestRunEndsTheChildWhenAnOperatorAsksForIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.in(2*time.Second, func() { s.hold.evicted <- fmt.Errorf("%w: asked by the test", hold.ErrEvicted) })
+		o := s.run()
+		s.wants(o, hold.ResultEvicted, 70, 3*time.Second, began+", stop 1f-1 by 7000, forget 1f-1", hold.EndEvicted)
+		if !errors.Is(o.Err, hold.ErrEvicted) || o.Status.Reason != "hold evicted: asked by the test" {
+			t.Errorf("outcome %+v", o)
+		}
+	})
+}
+
 func TestRunTakesLossBeforeAnExitThatIsThereToo(t *testing.T) {
 	t.Parallel()
 	for range 20 { // select draws lots

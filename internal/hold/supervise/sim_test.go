@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"flag"
 	"math/rand/v2"
 	"syscall"
@@ -122,8 +123,16 @@ func (w *world) lose() {
 	w.after(w.between(0, 3), func() { w.hear(event{kind: evTick}) }) // hear tells of the loss
 }
 
-// operator sends up to three signals, at moments that include the awkward ones.
+// operator asks it to leave, or sends up to three signals, at moments that include the awkward ones.
 func (w *world) operator() {
+	if w.chance(20) {
+		w.at(w.between(0, 12000), func() {
+			if w.acquired {
+				w.evicted = cmp.Or(w.evicted, w.now)
+				w.hear(event{kind: evEvicted, err: hold.ErrEvicted})
+			}
+		})
+	}
 	if !w.chance(35) {
 		return
 	}
@@ -202,6 +211,12 @@ func (w *world) judge() {
 	good := o.Status.Outcome == hold.ResultChildExit || o.Status.Outcome == hold.ResultChildSignal
 	if good && (w.exitedAt >= w.deadlines.Term || w.lossHeard != 0 && w.exitedAt > w.lossHeard) {
 		w.fail("lost at %v, the child ended at %v, and yet %s", w.lossHeard, w.exitedAt, o.Status.Outcome)
+	}
+	if o.Status.Outcome == hold.ResultEvicted && (w.evicted == 0 || o.Status.Code != hold.CodeLost) {
+		w.fail("asked to leave at %v, and yet %+v", w.evicted, o.Status)
+	}
+	if good && w.m.evicted != nil {
+		w.fail("the child was told to leave, and its end counts: %+v", o.Status)
 	}
 	if o.Status.Outcome == hold.ResultHookFailed && (o.Released || !w.cfg.FenceOnLose) {
 		w.fail("on-lose failed: %+v", *o)

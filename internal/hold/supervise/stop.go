@@ -17,8 +17,7 @@ func (m *machine) lose(cause error) {
 		return // what is over cannot be lost: nothing of the child is left
 	}
 	m.lost, m.cause = true, cause
-	reason := strings.TrimPrefix(cause.Error(), hold.ErrLost.Error()+": ") // the line says that already
-	m.warnTransition("lost", slog.String("reason", reason))
+	m.warnTransition("lost", slog.String("reason", plain(cause)))
 	switch m.phase {
 	case held:
 		m.leave()
@@ -27,12 +26,40 @@ func (m *machine) lose(cause error) {
 	}
 }
 
+// leaving reports whether nothing is to be started any more.
+func (m *machine) leaving() bool { return m.lost || m.signal != 0 || m.evicted != nil }
+
 // stop asks the guard to end the run: SIGTERM now, SIGKILL at killAt. A later call can only shorten that.
 func (m *machine) stop(killAt hold.Instant, reason string) {
 	if m.stopBy == 0 || killAt < m.stopBy {
 		m.stopBy = killAt
 	}
 	m.send(guard.Request{Op: guard.OpStop, Run: m.live, KillAt: m.stopBy, Reason: reason})
+}
+
+// onEvicted: an operator asks us to leave. The child ends as at a signal, in full order and with the hold kept. Whoever is
+// on the way out already goes on as before.
+func (m *machine) onEvicted(by error) {
+	if m.lost || m.signal != 0 || m.evicted != nil || m.exit != nil || m.phase < held || m.phase > running {
+		return
+	}
+	m.evicted = by
+	m.warnTransition("evicted", slog.String("reason", plain(by)))
+	switch m.phase {
+	case held:
+		m.leave()
+	case starting, running:
+		m.stop(m.now+m.cfg.KillAfter, by.Error())
+	}
+}
+
+// plain is an error without the name of its kind, which the line says already.
+func plain(err error) string {
+	text := err.Error()
+	for _, kind := range []error{hold.ErrLost, hold.ErrEvicted} {
+		text = strings.TrimPrefix(text, kind.Error()+": ")
+	}
+	return text
 }
 
 // onSignal: this process got a signal. Those that would end a program end the child, in full

@@ -34,6 +34,7 @@ type world struct {
 	deadlines        hold.Deadlines
 	acquired, lost   bool
 	acquireCancelled bool
+	evicted          hold.Instant // when an operator first asked it to leave; 0: never
 	lossHeard        hold.Instant // when the machine was told, or could have known by the clock; 0: never
 	released         bool
 
