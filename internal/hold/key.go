@@ -26,6 +26,8 @@ const (
 	AreaOpen  Area = "open"  // <kind>/<name>[/<max>/<slot>]: there while a hold lasts
 	AreaLast  Area = "last"  // <kind>/<name>[/<max>/<slot>]: how the last hold ended
 	AreaEvict Area = "evict" // <kind>/<name>/<lease>: please leave
+	// AreaSpread is <name>/<host>/<lease>: who on a host goes for a slot of a semaphore, one after the other.
+	AreaSpread Area = "spread"
 )
 
 // Key is one key below Root, taken apart. Fields that its area does not use are zero.
@@ -38,7 +40,8 @@ type Key struct {
 	Name  string // valid by ValidName
 	Max   int    // sema, slot; open and last of a semaphore
 	Slot  int    // slot; open and last of a semaphore; counts from 0
-	Lease int64  // elect, sema, evict
+	Host  string // spread; valid by ValidName
+	Lease int64  // elect, sema, evict, spread
 }
 
 // ElectKey is a candidate for an office.
@@ -74,6 +77,14 @@ func EvictKey(kind, name string, lease int64) Key {
 	return Key{Area: AreaEvict, Kind: kind, Name: name, Lease: lease}
 }
 
+// SpreadPrefix is what the election works on by which the contenders of one host take turns.
+func SpreadPrefix(name, host string) string {
+	return Root + string(AreaSpread) + "/" + name + "/" + host
+}
+
+// EvictRange is the range of all requests to leave that are about one name.
+func EvictRange(kind, name string) string { return AreaRange(AreaEvict) + kind + "/" + name + "/" }
+
 // ElectPrefix is what an election works on: its candidates are ElectPrefix + "/" + lease. It has no
 // trailing slash, because the election adds its own.
 func ElectPrefix(office string) string { return Root + string(AreaElect) + "/" + office }
@@ -81,15 +92,26 @@ func ElectPrefix(office string) string { return Root + string(AreaElect) + "/" +
 // ElectRange is the range of all candidates for an office.
 func ElectRange(office string) string { return ElectPrefix(office) + "/" }
 
+// SemaPrefix and SlotPrefix are what a semaphore works on: its candidates and slots lie below them, by maximum.
+func SemaPrefix(name string) string { return Root + string(AreaSema) + "/" + name }
+
+// SlotPrefix is said with SemaPrefix.
+func SlotPrefix(name string) string { return Root + string(AreaSlot) + "/" + name }
+
+// SemaRecords are the prefixes below which the open and the last records of a semaphore's slots lie.
+func SemaRecords(name string) (open, last string) {
+	return AreaRange(AreaOpen) + KindSema + "/" + name, AreaRange(AreaLast) + KindSema + "/" + name
+}
+
 // SemaRange is the range of all candidates for a semaphore, whatever maximum they go by.
-func SemaRange(name string) string { return Root + string(AreaSema) + "/" + name + "/" }
+func SemaRange(name string) string { return SemaPrefix(name) + "/" }
 
 // SemaMaxRange is the range of the candidates that go by one maximum.
 func SemaMaxRange(name string, most int) string { return SemaRange(name) + strconv.Itoa(most) + "/" }
 
 // SlotRange is the range of the slots under one maximum.
 func SlotRange(name string, most int) string {
-	return Root + string(AreaSlot) + "/" + name + "/" + strconv.Itoa(most) + "/"
+	return SlotPrefix(name) + "/" + strconv.Itoa(most) + "/"
 }
 
 // AreaRange is the range of a whole area.
@@ -108,6 +130,9 @@ func (k Key) String() string {
 	if k.slotted() {
 		at += "/" + strconv.Itoa(k.Slot)
 	}
+	if k.Area == AreaSpread {
+		at += "/" + k.Host
+	}
 	if k.leased() {
 		at += "/" + strconv.FormatInt(k.Lease, 16)
 	}
@@ -119,7 +144,7 @@ func (k Key) kinded() bool {
 }
 
 func (k Key) leased() bool {
-	return k.Area == AreaElect || k.Area == AreaSema || k.Area == AreaEvict
+	return k.Area == AreaElect || k.Area == AreaSema || k.Area == AreaEvict || k.Area == AreaSpread
 }
 
 func (k Key) slotted() bool {
@@ -145,7 +170,7 @@ func ParseKey(s string) (Key, error) {
 
 	// What follows depends on the area, and for two of them on the kind.
 	k := Key{Area: Area(take())}
-	if !k.kinded() && k.Area != AreaElect && k.Area != AreaSema && k.Area != AreaSlot {
+	if !k.kinded() && !k.leased() && k.Area != AreaSlot {
 		return Key{}, keyError(s, "is in no area known here")
 	}
 	if k.kinded() {
@@ -155,6 +180,12 @@ func ParseKey(s string) (Key, error) {
 	}
 	if k.Name = take(); ValidName(k.Name) != nil {
 		return Key{}, keyError(s, "has no valid name")
+	}
+
+	if k.Area == AreaSpread {
+		if k.Host = take(); ValidName(k.Host) != nil {
+			return Key{}, keyError(s, "has no valid host")
+		}
 	}
 
 	// Numbers.

@@ -1,7 +1,7 @@
 package command
 
 import (
-	"slices"
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,16 +12,7 @@ import (
 
 // electFlags are the flags of "conch elect".
 type electFlags struct {
-	cli.Connection
-	ttl      time.Duration
-	wait     time.Duration
-	waits    bool // --wait was given
-	nonblock bool
-	childFlags
-	settle    string // auto or off
-	noCmd     bool
-	restart   bool
-	hooks     hooks
+	runFlags
 	vacantFor time.Duration // --campaign-after
 	question
 }
@@ -60,7 +51,7 @@ func (c *call) elect() *cobra.Command {
 				c.code, err = c.ask(cmd.Context(), f, office)
 				return err
 			}
-			c.code, err = c.run(cmd.Context(), f, office, argv)
+			c.code, err = f.run(cmd.Context(), c, office, argv)
 			return err
 		},
 	}
@@ -71,19 +62,10 @@ func (c *call) elect() *cobra.Command {
 }
 
 func (f *electFlags) declare(cmd *cobra.Command) {
+	f.runFlags.declare(cmd, "the office", "the office is held")
 	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.Var(cli.Duration(&f.wait, "a duration, such as 30s; 0 is --nonblock", cli.NotNegative), "wait",
-		"how long to wait for the office (default for as long as it takes)")
-	flags.BoolVar(&f.nonblock, "nonblock", false, "do not wait: 75 if the office is held")
-	cli.AddTTL(flags, &f.ttl)
-	f.childFlags.declare(flags)
-	flags.Var(cli.Choice(&f.settle, "auto", "off"), "settle", "wait out a hold that ended early, or not")
-	flags.BoolVar(&f.noCmd, "no-cmd", false, "do not publish CMD in etcd")
-	flags.BoolVar(&f.restart, "restart", false, "when it has ended, whatever the reason, campaign and run CMD again")
 	flags.Var(cli.Duration(&f.vacantFor, "a duration above 0, such as 10s", cli.Positive), "campaign-after",
 		"campaign only once the office has been vacant for this long without a break")
-	f.hooks.declare(flags)
 	f.question.declare(flags)
 	f.AddFlags(flags)
 }
@@ -94,60 +76,36 @@ func (f *electFlags) check(cmd *cobra.Command, env cli.Env, args []string) (offi
 		return "", nil, err
 	}
 	f.waits = cmd.Flags().Changed("wait")
-	if office, argv, err = split(args, cmd.ArgsLenAtDash()); err != nil {
-		return "", nil, err
-	}
-	if err := hold.ValidName(office); err != nil {
+	if office, argv, err = named(args, cmd.ArgsLenAtDash(), "office", "elect OFFICE [flags] -- CMD [ARG...]"); err != nil {
 		return "", nil, err
 	}
 	if len(f.asked()) > 0 {
-		return office, nil, f.question.check(cmd, argv, actFlags)
+		return office, nil, f.question.check(cmd, argv, append([]string{"campaign-after"}, runFlagNames...))
 	}
 	return office, argv, f.checkRun(cmd, argv)
 }
 
-// split takes the arguments apart at "--".
-func split(args []string, dash int) (office string, argv []string, err error) {
-	own := args
-	if dash >= 0 {
-		own, argv = args[:dash], args[dash:]
-	}
-	switch {
-	case len(own) == 0:
-		return "", nil, cli.Usagef("no office given: conch elect OFFICE [flags] -- CMD [ARG...]")
-	case len(own) > 1 && dash < 0:
-		return "", nil, cli.Usagef("-- is missing before the command %s", cli.Quote(own[1]))
-	case len(own) > 1:
-		return "", nil, cli.Usagef("one office is accepted, got %s too", cli.Quote(own[1]))
-	}
-	return own[0], argv, nil
-}
-
-// actFlags make no sense in a question.
-var actFlags = slices.Concat([]string{"wait", "nonblock", "ttl", "settle", "no-cmd", "restart", "campaign-after"}, childFlagNames, hookFlags)
-
 func (f *electFlags) checkRun(cmd *cobra.Command, argv []string) error {
-	flags := cmd.Flags()
-	if err := f.stray(flags); err != nil {
+	if err := f.stray(cmd.Flags()); err != nil {
 		return err
 	}
 	switch {
-	case f.waits && f.nonblock:
-		return cli.Usagef("--wait %v: cannot be combined with --nonblock, which waits for nothing", f.wait)
 	case f.vacantFor > 0 && (f.nonblock || f.waits && f.wait == 0):
 		return cli.Usagef("--campaign-after %v: cannot be combined with --nonblock, which waits for nothing", f.vacantFor)
 	case f.waits && f.vacantFor >= f.wait && f.vacantFor > 0:
 		return cli.Usagef("--campaign-after %v: want less than --wait %v, or the wait is over before the campaign begins", f.vacantFor, f.wait)
-	case len(argv) == 0 && flags.ArgsLenAtDash() < 0:
-		return cli.Usagef("no command given: -- CMD [ARG...] is missing")
-	case len(argv) == 0:
-		return cli.Usagef("no command given after --")
 	}
-	if err := f.hooks.check(flags); err != nil {
-		return err
-	}
-	if f.waits && f.wait == 0 {
-		f.nonblock = true
-	}
-	return f.childFlags.check(flags, f.ttl) // the last of all: it touches the disk
+	return f.runFlags.check(cmd, argv)
+}
+
+// run runs argv while the office is held.
+func (f *electFlags) run(ctx context.Context, c *call, name string, argv []string) (int, error) {
+	open, last := hold.OfficeKeys(name)
+	settle := settling(f.settle == "off", open, last)
+	return c.run(ctx, &f.runFlags, task{
+		kind: hold.KindElect, name: name, doing: "leading " + name, standby: f.vacantFor > 0,
+		contest: func(p *progress) contest {
+			return &office{name: name, settle: settle, vacantFor: f.vacantFor, waiting: p.waiting, log: p.log}
+		},
+	}, argv)
 }

@@ -11,9 +11,11 @@ import (
 
 // held is a term of coord as a hold.Hold.
 type held struct {
-	el   *coord.Election
-	term *coord.Term
-	info hold.Info
+	attempt   attempt
+	session   *coord.Session
+	term      *coord.Term
+	info      hold.Info
+	evictions *evictions
 }
 
 func (h *held) Info() hold.Info { return h.info }
@@ -25,6 +27,7 @@ func (h *held) Deadlines() hold.Deadlines {
 
 func (h *held) Renewed() <-chan struct{} { return h.term.Renewed() }
 func (h *held) Lost() <-chan struct{}    { return h.term.Lost() }
+func (h *held) Evicted() <-chan error    { return h.evictions.asked }
 
 func (h *held) Cause() error {
 	if cause := context.Cause(h.term.Context()); cause != nil {
@@ -48,12 +51,12 @@ func (l loss) Error() string {
 
 func (l loss) Unwrap() []error { return []error{hold.ErrLost, l.cause} }
 
-// Release gives up the key and closes the record. The revoke follows at once, and nobody here waits for it: office.close
+// Release gives up the keys and closes the record. The revoke follows at once, and nobody here waits for it: candidacy.close
 // does. Not before: a key that goes ahead of its record looks like an unclean end to the successor.
 func (h *held) Release(ctx context.Context, end hold.End) error {
-	err := h.el.ResignAs(ctx, coord.End(end))
+	err := h.attempt.release(ctx, h.term, coord.End(end))
 	if err == nil {
-		go func() { _ = h.el.Session().Close(context.WithoutCancel(ctx)) }()
+		go func() { _ = h.session.Close(context.WithoutCancel(ctx)) }()
 	}
 	return err
 }

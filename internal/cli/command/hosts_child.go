@@ -88,6 +88,7 @@ func (p *present) Deadlines() hold.Deadlines {
 
 func (p *present) Renewed() <-chan struct{} { return p.proof.Renewed() }
 func (p *present) Lost() <-chan struct{}    { return p.proof.Lost() }
+func (p *present) Evicted() <-chan error    { return nil } // nobody can ask a host to leave
 
 func (p *present) Cause() error {
 	if cause := context.Cause(p.proof.Context()); cause != nil {

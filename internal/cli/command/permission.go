@@ -22,10 +22,30 @@ func lookNeeds(office string) []cli.Need {
 // leadNeeds are what leading takes, where holds are settled or not.
 func leadNeeds(office string, settles bool) []cli.Need {
 	elect := hold.ElectRange(office)
-	all := []cli.Need{{Key: elect, Writes: false}, {Key: elect, Writes: true}}
+	all := []cli.Need{
+		{Key: elect, Writes: false}, {Key: elect, Writes: true}, {Key: hold.EvictRange(hold.KindElect, office), Writes: false},
+	}
 	if settles {
 		open, last := hold.OfficeKeys(office)
 		all = append(all, cli.Need{Key: open.String(), Writes: false}, cli.Need{Key: open.String(), Writes: true}, cli.Need{Key: last.String(), Writes: true})
+	}
+	return all
+}
+
+// semaNeeds are what holding a slot takes, where holds are settled or not, and spread over hosts, by this one's name, or not.
+func semaNeeds(name string, settles bool, host string) []cli.Need {
+	both := []string{hold.SemaRange(name), hold.SlotPrefix(name) + "/"}
+	all := []cli.Need{{Key: hold.EvictRange(hold.KindSema, name), Writes: false}}
+	if settles {
+		open, last := hold.SemaRecords(name)
+		both = append(both, open+"/")
+		all = append(all, cli.Need{Key: last + "/", Writes: true})
+	}
+	if host != "" {
+		both = append(both, hold.SpreadPrefix(name, host)+"/")
+	}
+	for _, key := range both {
+		all = append(all, cli.Need{Key: key, Writes: false}, cli.Need{Key: key, Writes: true})
 	}
 	return all
 }

@@ -20,6 +20,7 @@ type progress struct {
 	name    string
 	began   time.Time
 	manager *notifier
+	max     int // of a semaphore; 0: of an office
 
 	mu    sync.Mutex
 	said  time.Time // of the last line; zero: none yet
@@ -54,6 +55,23 @@ func (p *progress) waiting(w coord.Waiting) {
 	p.say()
 }
 
+// queueing takes in a change of who waits for a slot; it is for semaphores, where there is no one holder to wait for.
+func (p *progress) queueing(max int) func(coord.Waiting) {
+	return func(w coord.Waiting) {
+		p.mu.Lock()
+		p.max = max
+		p.mu.Unlock()
+		p.waiting(w)
+	}
+}
+
+// spreading takes in that somebody of this host comes first.
+func (p *progress) spreading(w coord.Waiting) {
+	holder, _ := hold.DecodeHolder([]byte(w.Leader.Identity))
+	p.log.Info("waiting for this host's other contenders", "name", p.name, "position", w.Position, "holder", holder.String())
+	p.manager.status("waiting for " + holder.String() + " on this host")
+}
+
 // due tells what was held back.
 func (p *progress) due() {
 	p.mu.Lock()
@@ -66,6 +84,11 @@ func (p *progress) due() {
 
 func (p *progress) say() {
 	p.said = time.Now()
+	if p.max > 0 {
+		p.log.Info("waiting", "name", p.name, "position", p.last.Position, "max", p.max, "dur", time.Since(p.began).Round(time.Millisecond))
+		p.manager.status(fmt.Sprintf("waiting in place %d for one of %d slots", p.last.Position, p.max))
+		return
+	}
 	holder, _ := hold.DecodeHolder([]byte(p.last.Leader.Identity))
 	p.log.Info("waiting", "name", p.name, "position", p.last.Position, "holder", holder.String(),
 		"rev", p.last.Leader.Token, "dur", time.Since(p.began).Round(time.Millisecond))

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -45,6 +46,10 @@ func (p *pauses) over(out supervise.Outcome) bool {
 // rest waits for the next round. A signal that asks to end comes back as an error.
 func (p *pauses) rest(ctx context.Context, signals <-chan os.Signal, log *slog.Logger, manager *notifier, name string, out supervise.Outcome) error {
 	pause := p.next()
+	var asked hold.Eviction
+	if errors.As(out.Err, &asked) { // whoever asked may want it to stay away for longer
+		pause = max(pause, asked.Cooldown)
+	}
 	log.Info("restarting", "name", name, "in", pause.Round(time.Millisecond), "reason", reason(out))
 	manager.status("pausing before the next campaign: " + reason(out))
 	timer := time.NewTimer(pause)

@@ -12,7 +12,7 @@ import (
 )
 
 // aliases are the commands that the executable can be named for.
-var aliases = map[string]bool{"elect": true}
+var aliases = map[string]bool{"elect": true, "sema": true}
 
 // Main runs the command that env asks for and returns its exit code.
 func Main(ctx context.Context, env cli.Env) int {
@@ -56,6 +56,7 @@ type call struct {
 
 const rootExample = `  conch elect reports -- ./make-reports  run it while this host holds the office "reports"
   conch elect reports --who              who leads, and who waits
+  conch sema uploads --max 3 -- ./upload run it while this host holds one of three slots
   conch hosts                            which hosts are up`
 
 func (c *call) root() *cobra.Command {
@@ -76,9 +77,9 @@ func (c *call) root() *cobra.Command {
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpFunc(c.help)
 	root.Flags().Bool("version", false, "the same as conch version")
-	elect, hosts := c.elect(), c.hosts()
-	root.AddCommand(elect, hosts, c.doctor(), c.completion(), c.version())
-	root.AddCommand(c.topics(append(hosts.Commands(), elect)...)...)
+	elect, sema, hosts := c.elect(), c.sema(), c.hosts()
+	root.AddCommand(elect, sema, hosts, c.doctor(), c.completion(), c.version())
+	root.AddCommand(c.topics(append(hosts.Commands(), elect, sema)...)...)
 	root.SetHelpCommand(c.helpCommand())
 	return root
 }

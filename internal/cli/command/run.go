@@ -23,8 +23,17 @@ import (
 // tidyAfter is when memory is given back to the system. A short child is over by then.
 const tidyAfter = time.Second
 
-// run runs argv while the office is held and returns the exit code; under --restart again and again.
-func (c *call) run(ctx context.Context, f *electFlags, name string, argv []string) (int, error) {
+// task is what one command has of its own in what all do that run a child while something is held.
+type task struct {
+	kind    string // hold.KindElect or hold.KindSema
+	name    string
+	doing   string // what it does while the child runs, for the service manager
+	standby bool   // see candidacy
+	contest func(*progress) contest
+}
+
+// run runs argv while what t names is held and returns the exit code; under --restart again and again.
+func (c *call) run(ctx context.Context, f *runFlags, t task, argv []string) (int, error) {
 	file, err := c.find(ctx, &f.Connection, f.statusFile, argv[0])
 	if err != nil {
 		return 0, err
@@ -33,7 +42,7 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 	defer stop()
 	log := cli.NewLogger(c.env.Stderr, f.Quiet, f.LogFormat)
 	if f.settle == "off" {
-		log.Warn("settling is off: if a hold of this office ended early, its child may still run beside this one", "name", name)
+		log.Warn("settling is off: if a hold ended early, its child may still run beside this one", "name", t.name)
 	}
 
 	manager := c.notifier()
@@ -46,7 +55,7 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 		if resolved != nil { // it has gone since: no office is taken for that
 			out = notBegun(resolved)
 		} else {
-			out = c.round(ctx, f, name, file, argv, signals, log, manager)
+			out = c.round(ctx, f, t, file, argv, signals, log, manager)
 		}
 		c.writeStatus(f.Connection, f.statusFile, out.Status)
 		if !f.restart || again.over(out) {
@@ -54,7 +63,7 @@ func (c *call) run(ctx context.Context, f *electFlags, name string, argv []strin
 			return out.Status.Code, c.failure(out)
 		}
 		var sig signalled
-		if err := again.rest(ctx, signals, log, manager, name, out); errors.As(err, &sig) {
+		if err := again.rest(ctx, signals, log, manager, t.name, out); errors.As(err, &sig) {
 			c.writeStatus(f.Connection, f.statusFile, sig.status())
 			c.interrupted(supervise.IsInterrupt(syscall.Signal(sig)))
 			return sig.status().Code, nil
@@ -79,16 +88,14 @@ func (c *call) resolve(command string) (file string, err error) {
 
 // round acquires, runs file, and releases: once. Each has a guard, a connection and a session of its own, so that nothing
 // of the one before can be taken for it.
-func (c *call) round(ctx context.Context, f *electFlags, name, file string, argv []string, signals <-chan os.Signal, log *slog.Logger, manager *notifier) supervise.Outcome {
+func (c *call) round(ctx context.Context, f *runFlags, t task, file string, argv []string, signals <-chan os.Signal, log *slog.Logger, manager *notifier) supervise.Outcome {
 	acquire := func(client *clientv3.Client) acquirer {
-		o := c.office(f, name, argv, client, log)
-		o.progress.manager = manager
-		return o
+		return c.candidacy(f, t, argv, client, &progress{log: log, name: t.name, began: c.began, manager: manager})
 	}
 	return c.under(ctx, acquire, f.Settings, f.childFlags, supervise.Config{
-		Kind: hold.KindElect, Name: name, Path: file, Argv: argv,
+		Kind: t.kind, Name: t.name, Path: file, Argv: argv,
 		OnAcquire: f.hooks.onAcquire, OnLose: f.hooks.onLose, FenceOnLose: f.hooks.fence, HookTimeout: f.hooks.timeout,
-		Started: func() { manager.ready("leading " + name) },
+		Started: func() { manager.ready(t.doing) },
 		Logger:  log,
 	}, signals, manager)
 }
@@ -160,17 +167,17 @@ func (c *call) find(ctx context.Context, f *cli.Connection, statusFile, command 
 	return file, err
 }
 
-// office is what acquires, from what the user said.
-func (c *call) office(f *electFlags, name string, argv []string, client *clientv3.Client, log *slog.Logger) *office {
-	o := &office{settings: f.Settings, client: client, name: name, nonblock: f.nonblock, log: log}
-	o.progress = &progress{log: log, name: name, began: c.began}
-	o.identity = identity(f, c.began, argv)
-	o.options = f.election(name, o.progress)
-	if f.waits && !f.nonblock {
-		o.until = c.began.Add(f.wait)
+// candidacy is what acquires, from what the user said.
+func (c *call) candidacy(f *runFlags, t task, argv []string, client *clientv3.Client, p *progress) *candidacy {
+	a := &candidacy{
+		contest: t.contest(p), kind: t.kind, settings: f.Settings, session: f.session(), client: client,
+		name: t.name, identity: identity(f, c.began, argv),
+		nonblock: f.nonblock, standby: t.standby, log: p.log, progress: p,
 	}
-	o.vacantFor = f.vacantFor
-	return o
+	if f.waits && !f.nonblock {
+		a.until = c.began.Add(f.wait)
+	}
+	return a
 }
 
 // parted waits for the guard's end. One that has nothing to end and does not leave is stopped: it is ended.
@@ -235,22 +242,8 @@ func startGuard(mode string, s cli.Settings) (*guard.Client, error) {
 	return guard.Start(o)
 }
 
-// election are the options of one attempt.
-func (f *electFlags) election(name string, p *progress) coord.ElectionOptions {
-	o := coord.ElectionOptions{
-		Key: hold.ElectPrefix(name), TTL: int(f.ttl / time.Second),
-		Grace: f.killAfter, Margin: f.killMargin,
-		Waiting: p.waiting,
-	}
-	if f.settle != "off" {
-		open, last := hold.OfficeKeys(name)
-		o.Settle = coord.SettleOptions{Open: open.String(), Last: last.String()}
-	}
-	return o
-}
-
 // identity is the value of our key: who we are, for people.
-func identity(f *electFlags, began time.Time, argv []string) string {
+func identity(f *runFlags, began time.Time, argv []string) string {
 	if f.noCmd {
 		argv = nil
 	}

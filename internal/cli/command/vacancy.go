@@ -12,12 +12,12 @@ import (
 
 // standIn takes the office once it has been vacant for long enough. Who finds it taken in that moment waits for the
 // next vacancy, and does not queue: in a queue it would come before whoever comes for the office itself.
-func (o *office) standIn(ctx context.Context, el *coord.Election) (*coord.Term, error) {
+func (c *campaign) standIn(ctx context.Context, identity string) (*coord.Term, error) {
 	for {
-		if err := o.awaitVacancy(ctx, el); err != nil {
+		if err := c.awaitVacancy(ctx); err != nil {
 			return nil, err
 		}
-		term, err := o.try(ctx, el)
+		term, err := c.try(ctx, identity)
 		if !errors.Is(err, hold.ErrNotAcquired) {
 			return term, err
 		}
@@ -26,33 +26,33 @@ func (o *office) standIn(ctx context.Context, el *coord.Election) (*coord.Term, 
 
 // awaitVacancy returns when nobody has led for vacantFor without a break, as far as etcd has told: a time in which it
 // tells nothing does not count. It is no promise that nobody leads: the campaign that follows finds that out.
-func (o *office) awaitVacancy(ctx context.Context, el *coord.Election) error {
+func (c *campaign) awaitVacancy(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changes := el.Watch(ctx)
-	vacant := time.NewTimer(o.vacantFor)
+	changes := c.el.Watch(ctx)
+	vacant := time.NewTimer(c.vacantFor)
 	defer vacant.Stop()
 	vacant.Stop()
 	var said time.Time
 	for {
 		select {
-		case c, ok := <-changes:
+		case change, ok := <-changes:
 			switch {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
 			case !ok:
-				return context.Cause(el.Session().Context())
-			case c.Vacant && !c.Stale:
-				vacant.Reset(o.vacantFor)
+				return context.Cause(c.el.Session().Context())
+			case change.Vacant && !change.Stale:
+				vacant.Reset(c.vacantFor)
 			default:
 				vacant.Stop()
 			}
 			if said.IsZero() || time.Since(said) >= progressEvery {
 				said = time.Now()
-				o.sayVacancy(c)
+				c.sayVacancy(change)
 			}
 		case <-vacant.C:
-			switch err := o.stillVacant(ctx, el); {
+			switch err := c.stillVacant(ctx); {
 			case err == nil:
 				return nil
 			case errors.Is(cli.Classify(err), hold.ErrPermission):
@@ -60,7 +60,7 @@ func (o *office) awaitVacancy(ctx context.Context, el *coord.Election) error {
 			case errors.Is(err, coord.ErrNestedKey):
 				return err
 			}
-			vacant.Reset(o.vacantFor) // unless a change comes first
+			vacant.Reset(c.vacantFor) // unless a change comes first
 		}
 	}
 }
@@ -69,10 +69,10 @@ func (o *office) awaitVacancy(ctx context.Context, el *coord.Election) error {
 var errHeld = errors.New("the office is held")
 
 // stillVacant asks etcd once more.
-func (o *office) stillVacant(ctx context.Context, el *coord.Election) error {
+func (c *campaign) stillVacant(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	_, err := el.Leader(ctx)
+	_, err := c.el.Leader(ctx)
 	switch {
 	case errors.Is(err, coord.ErrNoLeader):
 		return nil
@@ -82,11 +82,11 @@ func (o *office) stillVacant(ctx context.Context, el *coord.Election) error {
 	return err
 }
 
-func (o *office) sayVacancy(c coord.LeaderChange) {
-	if c.Vacant || c.Stale {
-		o.log.Info("waiting until the office was vacant for long enough", "name", o.name, "campaign_after", o.vacantFor)
+func (c *campaign) sayVacancy(change coord.LeaderChange) {
+	if change.Vacant || change.Stale {
+		c.log.Info("waiting until the office was vacant for long enough", "name", c.name, "campaign_after", c.vacantFor)
 		return
 	}
-	holder, _ := hold.DecodeHolder([]byte(c.Leader.Identity))
-	o.log.Info("waiting until the office is vacant", "name", o.name, "holder", holder.String(), "rev", c.Leader.Token)
+	holder, _ := hold.DecodeHolder([]byte(change.Leader.Identity))
+	c.log.Info("waiting until the office is vacant", "name", c.name, "holder", holder.String(), "rev", change.Leader.Token)
 }

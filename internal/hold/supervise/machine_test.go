@@ -52,7 +52,7 @@ func renewedTo(term, kill time.Duration) event {
 }
 
 func lostBy(err error) event           { return event{kind: evLost, err: err} }
-func evicted() event                    { return event{kind: evEvicted, err: errAsked} }
+func evicted() event                   { return event{kind: evEvicted, err: errAsked} }
 func signalled(s syscall.Signal) event { return event{kind: evSignal, signal: s} }
 func swept(err error) event            { return event{kind: evSwept, err: err} }
 func released(err error) event         { return event{kind: evReleased, err: err} }

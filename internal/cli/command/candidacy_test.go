@@ -43,9 +43,11 @@ func TestLeavingAnEtcdThatIsAwayIsBounded(t *testing.T) {
 				}
 
 				// Somebody queues, and etcd goes away.
-				o := &office{
-					settings: cli.Settings{DialTimeout: time.Second}, client: m.Client(t), name: "x", identity: "me", options: options,
-					log: slog.New(slog.DiscardHandler), progress: &progress{log: slog.New(slog.DiscardHandler), name: "x", began: began},
+				quiet := slog.New(slog.DiscardHandler)
+				o := &candidacy{
+					contest: &office{name: "x", waiting: func(coord.Waiting) {}}, settings: cli.Settings{DialTimeout: time.Second},
+					session: coord.SessionOptions{TTL: time.Minute, Clock: options.Clock}, client: m.Client(t), name: "x", identity: "me",
+					log: quiet, progress: &progress{log: quiet, name: "x", began: began},
 				}
 				if row.wait > 0 {
 					o.until = began.Add(row.wait)

@@ -1,0 +1,148 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/cli"
+	"github.com/go-coord/coord/internal/hold"
+)
+
+// semaphore is the contest of "conch sema".
+type semaphore struct {
+	name        string
+	max         int
+	settle      coord.SettleOptions
+	ignoreOther bool
+	spreadBy    string // --spread: the name of this host; empty: not spread
+	progress    *progress
+}
+
+func (m *semaphore) needs() []cli.Need { return semaNeeds(m.name, m.settle.Open != "", m.spreadBy) }
+
+// refusal names both maxima, where another one is in use, and who holds under that.
+func (m *semaphore) refusal(err error) error {
+	var other *coord.OtherMaxError
+	if !errors.As(err, &other) {
+		return err
+	}
+	var who []string
+	for _, h := range other.Holders[:min(len(other.Holders), nameMost)] {
+		who = append(who, seatText(h))
+	}
+	if more := len(other.Holders) - nameMost; more > 0 {
+		who = append(who, "and more")
+	}
+	max := "a max that is no number"
+	if other.Other > 0 {
+		max = fmt.Sprintf("max %d", other.Other)
+	}
+	return refused{fmt.Sprintf("%s is in use with %s, not with %d: %s (--ignore-other-max ignores them)", m.name, max, m.max, strings.Join(who, ", "))}
+}
+
+// refused is why a semaphore is not entered.
+type refused struct{ text string }
+
+func (r refused) Error() string { return hold.ErrNotAcquired.Error() + ": " + r.text }
+func (r refused) Unwrap() error { return hold.ErrNotAcquired }
+
+// nameMost is how many holders a line names.
+const nameMost = 3
+
+// seatText says in a few words who is at a semaphore.
+func seatText(h coord.Holder) string {
+	who, _ := hold.DecodeHolder([]byte(h.Identity))
+	text := who.String()
+	switch {
+	case h.Identity == "":
+		text = "a holder that left its place in the queue"
+	case text == "":
+		text = "somebody"
+	}
+	if h.Slot >= 0 {
+		text = fmt.Sprintf("slot %d by %s", h.Slot, text)
+	}
+	return text
+}
+
+func (m *semaphore) begin(s *coord.Session, placed func(coord.TermKeys)) (attempt, error) {
+	sema, err := s.Semaphore(coord.SemaphoreOptions{
+		Key: hold.SemaPrefix(m.name), Max: m.max, Slots: hold.SlotPrefix(m.name), Settle: m.settle,
+		Waiting: m.progress.queueing(m.max), Placed: placed, IgnoreOtherMax: m.ignoreOther,
+	})
+	if err != nil || m.spreadBy == "" {
+		return &slot{semaphore: m, sema: sema}, err
+	}
+	turn, err := s.Election(coord.ElectionOptions{
+		Key: hold.SpreadPrefix(m.name, m.spreadBy), Placed: placed, Waiting: m.progress.spreading,
+	})
+	return &slot{semaphore: m, sema: sema, turn: turn}, err
+}
+
+// holders names those who hold: the first few.
+func (m *semaphore) holders(ctx context.Context, client *clientv3.Client) string {
+	all, err := coord.ListHolders(ctx, client, hold.SemaPrefix(m.name), hold.SlotPrefix(m.name))
+	if err != nil {
+		return ""
+	}
+	var who []string
+	for _, h := range all {
+		if h.Slot >= 0 && h.Max == m.max {
+			who = append(who, seatText(h))
+		}
+	}
+	if len(who) == 0 {
+		return ""
+	}
+	text := ": " + strings.Join(who[:min(len(who), nameMost)], ", ")
+	if more := len(who) - nameMost; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// slot is one attempt at a slot. Where the slots are to be spread over hosts, the contenders of one host take turns: an
+// election on the same session decides whose turn it is, so it ends with the hold. It is of no consequence for who may
+// hold: a turn that is lost meanwhile ends nothing.
+type slot struct {
+	*semaphore
+	sema *coord.Semaphore
+	turn *coord.Election // nil: no turns are taken
+}
+
+func (a *slot) wait(ctx context.Context, identity string) (*coord.Term, error) {
+	if a.turn != nil {
+		if _, err := a.turn.CampaignTerm(ctx, identity); err != nil {
+			return nil, err
+		}
+	}
+	return a.sema.Acquire(ctx, identity)
+}
+
+func (a *slot) try(ctx context.Context, identity string) (*coord.Term, error) {
+	if a.turn != nil {
+		switch won, err := a.turn.TryCampaign(ctx, identity); {
+		case err != nil:
+			return nil, err
+		case !won:
+			return nil, refused{"a slot of " + a.name + " is held or waited for on this host already"}
+		}
+	}
+	term, held, err := a.sema.TryAcquire(ctx, identity)
+	switch {
+	case err != nil:
+		return nil, err
+	case !held:
+		return nil, hold.ErrNotAcquired
+	}
+	return term, nil
+}
+
+func (a *slot) release(ctx context.Context, t *coord.Term, how coord.End) error {
+	return a.sema.ReleaseAs(ctx, t, how) // the turn goes with the session
+}
