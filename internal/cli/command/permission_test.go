@@ -33,7 +33,19 @@ const (
 // all are what conch elect needs for an office.
 func all(office string) grants {
 	open, last := hold.OfficeKeys(office)
-	return grants{hold.ElectRange(office): readWrite, open.String(): readWrite, last.String(): writeOnly}
+	return grants{
+		hold.ElectRange(office): readWrite, open.String(): readWrite, last.String(): writeOnly,
+		hold.EvictRange(hold.KindElect, office): readOnly,
+	}
+}
+
+// allSema are what conch sema --spread needs for a semaphore.
+func allSema(name string) grants {
+	open, last := hold.SemaRecords(name)
+	return grants{
+		hold.SemaRange(name): readWrite, hold.SlotPrefix(name) + "/": readWrite, open + "/": readWrite, last + "/": writeOnly,
+		hold.SpreadPrefix(name, hostname()) + "/": readWrite, hold.EvictRange(hold.KindSema, name): readOnly,
+	}
 }
 
 // addUser makes a user with a role of its own.
@@ -67,29 +79,38 @@ func TestEachPermissionIsNeededAndNamedWhereItIsMissing(t *testing.T) {
 	server := etcdtest.Secure(t, etcdtest.SecureOptions{})
 	root := server.EnableAuth(t)
 	office := etcdtest.Office(t)
-	addUser(t, root, "whole", all(office))
-	s := as(server, "whole")
-	if code := s.conch("elect", office, "--", "true"); code != 0 {
-		t.Fatalf("code %d; %s", code, s.stderr.String())
-	}
-
-	for _, n := range leadNeeds(office, true) {
-		t.Run(n.String(), func(t *testing.T) {
-			user := n.String()
-			g := all(office)
-			g[n.Key] = writeOnly
-			if n.Writes {
-				g[n.Key] = readOnly
-			}
-			addUser(t, root, user, g)
-			s := as(server, user)
-			if code := s.conch("elect", office, "--", "true"); code != hold.CodePermission {
-				t.Errorf("code %d, want 77", code)
-			}
-			if want := fmt.Sprintf("conch: permission denied by etcd: user %s may not %s\n", cli.Quote(user), n); s.stderr.String() != want {
-				t.Errorf("got %q, want %q", s.stderr.String(), want)
-			}
-		})
+	for _, row := range []struct {
+		kind  string
+		all   func(string) grants
+		needs []cli.Need
+		run   []string
+	}{
+		{hold.KindElect, all, leadNeeds(office, true), []string{"elect", office, "--", "true"}},
+		{hold.KindSema, allSema, semaNeeds(office, true, hostname()), []string{"sema", office, "--max", "2", "--spread", "--", "true"}},
+	} {
+		addUser(t, root, "whole "+row.kind, row.all(office))
+		s := as(server, "whole "+row.kind)
+		if code := s.conch(row.run...); code != 0 {
+			t.Fatalf("code %d; %s", code, s.stderr.String())
+		}
+		for _, n := range row.needs {
+			t.Run(n.String(), func(t *testing.T) {
+				user := n.String()
+				g := row.all(office)
+				g[n.Key] = writeOnly
+				if n.Writes {
+					g[n.Key] = readOnly
+				}
+				addUser(t, root, user, g)
+				s := as(server, user)
+				if code := s.conch(row.run...); code != hold.CodePermission {
+					t.Errorf("code %d, want 77", code)
+				}
+				if want := fmt.Sprintf("conch: permission denied by etcd: user %s may not %s\n", cli.Quote(user), n); s.stderr.String() != want {
+					t.Errorf("got %q, want %q", s.stderr.String(), want)
+				}
+			})
+		}
 	}
 	queue(t, root, office, 0)
 }
@@ -115,7 +136,7 @@ func TestWhoTakesNoMoreThanPermissionToRead(t *testing.T) {
 	}
 
 	// Without settling the records are nobody's business.
-	addUser(t, root, "simple", grants{hold.ElectRange(office): readWrite})
+	addUser(t, root, "simple", grants{hold.ElectRange(office): readWrite, hold.EvictRange(hold.KindElect, office): readOnly})
 	s = as(server, "simple")
 	if code := s.conch("elect", office, "--settle", "off", "--quiet", "--", "true"); code != 0 {
 		t.Errorf("code %d; %s", code, s.stderr.String())

@@ -22,7 +22,7 @@ func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 		want []string // in the one line
 	}{
 		{"nothing", nil, []string{"no command", "--help"}},
-		{"unknown command", []string{"sema", "x", "--", "true"}, []string{`"sema"`, "--help"}},
+		{"unknown command", []string{"lock", "x", "--", "true"}, []string{`"lock"`, "--help"}},
 		{"nearly a command", []string{"elct", "x"}, []string{`"elct"`, "did you mean elect?"}},
 		{"flag before the command", []string{"--quiet", "elect", "x", "--", "true"}, []string{"--quiet"}},
 		{"unknown flag", []string{"elect", "x", "--blah", "--", "true"}, []string{"--blah"}},
