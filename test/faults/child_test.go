@@ -1,7 +1,10 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -36,17 +39,18 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// child writes what it does to path: "start PID TIME REV", "term PID TIME", "overlap PID TIME". The mode says what it does
-// about SIGTERM: "meek" ends, "stubborn" stays, and has a grandchild in a session of its own that does too.
+// child writes what it does to path: "start PID TIME REV", "term PID TIME", "overlap PID TIME", under a semaphore with its
+// slot behind that. The mode says when it ends: "meek" at SIGTERM, "patient" with its stdin as well, "brief" by itself as
+// well and a tenth of a second late, "stubborn" never, and it has a grandchild in a session of its own that does not either.
 func child(path, mode string) int {
 	log, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return 3
 	}
 	say := func(what string) {
-		fmt.Fprintf(log, "%s %d %d %s\n", what, os.Getpid(), int64(coord.Now()), os.Getenv("CONCH_REV"))
+		fmt.Fprintf(log, "%s %d %d %s %s\n", what, os.Getpid(), int64(coord.Now()), os.Getenv("CONCH_REV"), slot())
 	}
-	lock, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	lock, err := os.OpenFile(path+".lock"+slot(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return 3
 	}
@@ -75,14 +79,29 @@ func child(path, mode string) int {
 		}
 	}
 	say("start")
+	switch mode {
+	case "patient":
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			close(terms)
+		}()
+	case "brief":
+		time.AfterFunc(50*time.Millisecond+rand.N(400*time.Millisecond), func() { close(terms) })
+	}
 	for range terms {
 		say("term")
-		if mode == "meek" {
+		if mode == "brief" {
+			time.Sleep(100 * time.Millisecond) // it has something to tidy up
+		}
+		if mode != "stubborn" {
 			return 0
 		}
 	}
 	return 0
 }
+
+// slot is the slot of a semaphore that the child holds; -1 under an office.
+func slot() string { return cmp.Or(os.Getenv("CONCH_SLOT"), "-1") }
 
 // office is one name, the children that ran under it, and the etcd that it is in.
 type office struct {
@@ -98,25 +117,32 @@ func newOffice(t *testing.T, endpoints ...string) *office {
 // elect starts a wrapper of a child.
 func (o *office) elect(mode string, flags ...string) *run.Process {
 	o.t.Helper()
-	return run.Start(o.t, o.env(), o.args(mode, flags)...)
+	return run.Start(o.t, o.env(), o.args("elect", mode, flags)...)
+}
+
+// sema starts a wrapper of a child that holds one of max slots, with stdin, which may be nil.
+func (o *office) sema(max int, mode string, stdin io.Reader, flags ...string) *run.Process {
+	o.t.Helper()
+	args := o.args("sema", mode, append([]string{"--max", strconv.Itoa(max)}, flags...))
+	return run.StartWith(o.t, run.Options{Env: o.env(), Args: args, Stdin: stdin})
 }
 
 // electIn is elect in another network.
 func (o *office) electIn(ns namespace, mode string, flags ...string) *run.Process {
 	o.t.Helper()
-	return ns.start(o.t, o.env(), append([]string{run.Build(o.t).Conch}, o.args(mode, flags)...)...)
+	return ns.start(o.t, o.env(), append([]string{run.Build(o.t).Conch}, o.args("elect", mode, flags)...)...)
 }
 
 func (o *office) env() []string { return []string{"CONCH_ENDPOINTS=" + strings.Join(o.endpoints, ",")} }
 
 // args are those of a wrapper.
-func (o *office) args(mode string, flags []string) []string {
+func (o *office) args(command, mode string, flags []string) []string {
 	o.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	return append(append([]string{"elect", o.name}, flags...), "--", self, childRole, o.log, mode)
+	return append(append([]string{command, o.name}, flags...), "--", self, childRole, o.log, mode)
 }
 
 // act is one line of the log.
@@ -125,6 +151,7 @@ type act struct {
 	pid  int
 	at   time.Duration
 	rev  uint64
+	slot int // -1: of an office
 }
 
 func (o *office) acts() []act {
@@ -133,13 +160,11 @@ func (o *office) acts() []act {
 	var acts []act
 	for line := range strings.Lines(string(raw)) {
 		var a act
-		if _, err := fmt.Sscan(line, &a.what, &a.pid, &a.at, &a.rev); err != nil {
-			var n int64
-			if _, err := fmt.Sscan(line, &a.what, &a.pid, &n, &a.rev); err != nil {
-				continue // a line that is being written
-			}
-			a.at = time.Duration(n)
+		var n int64
+		if _, err := fmt.Sscan(line, &a.what, &a.pid, &n, &a.rev, &a.slot); err != nil {
+			continue // a line that is being written
 		}
+		a.at = time.Duration(n)
 		acts = append(acts, a)
 	}
 	return acts
@@ -165,18 +190,18 @@ func (o *office) await(what string, n int) act {
 	return act{}
 }
 
-// done asserts that no two children were alive at once, and that tokens rose.
+// done asserts that no two children were alive at once, and that tokens rose: those of each slot.
 func (o *office) done() {
 	o.t.Helper()
-	var last uint64
+	last := map[int]uint64{}
 	for _, a := range o.acts() {
 		switch {
 		case a.what == "overlap":
 			o.t.Errorf("two children at once: %v", o.acts())
-		case a.what == "start" && a.rev <= last:
-			o.t.Errorf("token %d after %d", a.rev, last)
+		case a.what == "start" && a.rev <= last[a.slot]:
+			o.t.Errorf("slot %d: token %d after %d", a.slot, a.rev, last[a.slot])
 		case a.what == "start":
-			last = a.rev
+			last[a.slot] = a.rev
 		}
 	}
 }
