@@ -139,6 +139,21 @@ func TestBadCommandLinesNeverReachEtcd(t *testing.T) {
 		{"guard without a command", []string{"hosts", "register", "--uuid", "h", "--guard", "off"}, []string{"--guard", "a command only"}},
 		{"host with a margin beyond its ttl", []string{"hosts", "register", "--uuid", "h", "--kill-margin", "6s", "--", "true"}, []string{"--kill-margin 6s"}},
 		{"version of what", []string{"version", "etcd"}, []string{`"etcd"`}},
+		{"no semaphore", []string{"sema", "--max", "3", "--", "true"}, []string{"no semaphore", "conch sema NAME --max N"}},
+		{"two semaphores", []string{"sema", "a", "b", "--max", "3", "--", "true"}, []string{`"b"`, "one semaphore"}},
+		{"semaphore with a slash", []string{"sema", "a/b", "--max", "3", "--", "true"}, []string{`"a/b"`}},
+		{"no max", []string{"sema", "x", "--", "true"}, []string{"--max is missing", "a whole number from 1 to 1000"}},
+		{"max where the command should be", []string{"sema", "x", "3", "--", "true"}, []string{`"3"`, "one semaphore"}},
+		{"a semaphore without a command", []string{"sema", "x", "--max", "3"}, []string{"no command"}},
+		{"max with campaign-after", []string{"sema", "x", "--max", "3", "--campaign-after", "1s", "--", "true"}, []string{`unknown flag "--campaign-after"`}},
+		{"a wait that does not wait", []string{"sema", "x", "--max", "3", "--nonblock", "--wait", "1s", "--", "true"}, []string{"--wait 1s", "--nonblock"}},
+	}
+	for _, max := range []string{"", "0", "-1", "1e9", "2.5", "1001", "99999999999999999999", "three", "0x3", "+3"} {
+		tests = append(tests, struct {
+			name string
+			args []string
+			want []string
+		}{"max " + max, []string{"sema", "x", "--max=" + max, "--", "true"}, []string{"--max", `"` + max + `"`, "a whole number from 1 to 1000"}})
 	}
 	for what, name := range badNames() {
 		tests = append(tests, struct {
