@@ -81,7 +81,7 @@ func until(t *testing.T, work, late time.Duration, cause *error, at *time.Durati
 			return nil
 		case <-ctx.Done():
 			*cause, *at = context.Cause(ctx), time.Since(began)
-			time.Sleep(late)
+			time.Sleep(late) // a bubble's: it takes its time to stop
 			return ctx.Err()
 		}
 	}

@@ -188,27 +188,34 @@ func ParseKey(s string) (Key, error) {
 		}
 	}
 
-	// Numbers.
-	var err error
-	if k.slotted() || k.Area == AreaSema {
-		if k.Max, err = parseCount(take()); err != nil || k.Max == 0 {
-			return Key{}, keyError(s, "has no valid maximum")
-		}
-	}
-	if k.slotted() {
-		if k.Slot, err = parseCount(take()); err != nil || k.Slot >= k.Max {
-			return Key{}, keyError(s, "has no valid slot")
-		}
-	}
-	if k.leased() {
-		if k.Lease, err = ParseLease(take()); err != nil {
-			return Key{}, keyError(s, "has no valid lease")
-		}
+	if missing := k.parseNumbers(take); missing != "" {
+		return Key{}, keyError(s, "has no valid "+missing)
 	}
 	if len(part) > 0 {
 		return Key{}, keyError(s, "goes on after its last part")
 	}
 	return k, nil
+}
+
+// parseNumbers reads what comes after the names, and says which of it is not valid.
+func (k *Key) parseNumbers(take func() string) (missing string) {
+	var err error
+	if k.slotted() || k.Area == AreaSema {
+		if k.Max, err = parseCount(take()); err != nil || k.Max == 0 {
+			return "maximum"
+		}
+	}
+	if k.slotted() {
+		if k.Slot, err = parseCount(take()); err != nil || k.Slot >= k.Max {
+			return "slot"
+		}
+	}
+	if k.leased() {
+		if k.Lease, err = ParseLease(take()); err != nil {
+			return "lease"
+		}
+	}
+	return ""
 }
 
 // ParseLease reads a lease id from hexadecimal digits, of any width.

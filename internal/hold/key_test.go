@@ -13,6 +13,7 @@ func TestKeysAreWhereTheSchemaSays(t *testing.T) {
 	t.Parallel()
 	open, last := hold.OfficeKeys("a")
 	slotOpen, slotLast := hold.SlotKeys("s", 3, 2)
+	semaOpen, semaLast := hold.SemaRecords("s")
 	for _, tt := range []struct {
 		got  string
 		want string
@@ -26,6 +27,11 @@ func TestKeysAreWhereTheSchemaSays(t *testing.T) {
 		{slotLast.String(), "/conch/v1/last/sema/s/3/2"},
 		{hold.EvictKey(hold.KindElect, "a", 31).String(), "/conch/v1/evict/elect/a/1f"},
 		{hold.EvictKey(hold.KindSema, "s", 31).String(), "/conch/v1/evict/sema/s/1f"},
+		{hold.EvictRange(hold.KindSema, "s"), "/conch/v1/evict/sema/s/"},
+		{hold.Key{Area: hold.AreaSpread, Name: "s", Host: "h", Lease: 31}.String(), hold.SpreadPrefix("s", "h") + "/1f"},
+		{hold.SpreadPrefix("s", "h"), "/conch/v1/spread/s/h"},
+		{semaOpen, "/conch/v1/open/sema/s"},
+		{semaLast, "/conch/v1/last/sema/s"},
 		{hold.ElectPrefix("a"), "/conch/v1/elect/a"},
 		{hold.ElectRange("a"), "/conch/v1/elect/a/"},
 		{hold.SemaRange("s"), "/conch/v1/sema/s/"},
@@ -52,6 +58,7 @@ func anyKey() *rapid.Generator[hold.Key] {
 			hold.ElectKey(name, lease), hold.SemaKey(name, most, lease), hold.SlotKey(name, most, slot),
 			open, last, slotOpen, slotLast,
 			hold.EvictKey(hold.KindElect, name, lease), hold.EvictKey(hold.KindSema, name, lease),
+			{Area: hold.AreaSpread, Name: name, Host: "h-1.example", Lease: lease},
 		}).Draw(t, "key")
 	})
 }
@@ -145,6 +152,9 @@ func TestParseKeyRefusesWhatIsNotOurs(t *testing.T) {
 		"/conch/v1/open/cron/a",
 		"/conch/v1/open/a",
 		"/conch/v1/evict/elect/a",
+		"/conch/v1/spread/s/h",
+		"/conch/v1/spread/s//1f",
+		"/conch/v1/spread/s/-h/1f",
 		"/conch/v1/cron/job/a",
 	} {
 		k, err := hold.ParseKey(s)
