@@ -61,6 +61,9 @@
 // becomes of etcd; a consumer that is slow misses what was superseded, never the last state. Down says that etcd has
 // the key no more. It does not say that the host has stopped.
 //
+// [Follow] is what a HostWatcher stands on: any keys under a prefix, revision by revision, for whoever keeps a picture
+// of his own.
+//
 // # What it costs
 //
 // A session that holds sends ten renewals and ten reads per TTL, and watches its keys; a plain one three renewals.

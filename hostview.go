@@ -44,7 +44,7 @@ type Host struct {
 func ListHosts(ctx context.Context, cli *clientv3.Client, prefix string) (HostView, error) {
 	o, _ := WatcherOptions{Prefix: prefix}.withDefaults() // nothing in it can be wrong
 	now := time.Now()
-	all, head, err := newTail(cli, o, nil).read(ctx)
+	all, head, err := newTail(cli, o.follow(), nil).read(ctx)
 	if err != nil {
 		return HostView{}, fmt.Errorf("list hosts: %w", err)
 	}

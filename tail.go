@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// tail follows the keys under one prefix, whatever becomes of etcd: a list, then a watch from its revision on.
+// tail is what [Follow] does: a list of the keys under one prefix, then a watch from its revision on.
 //
 //	list ──► watch ──ended──► ask ──► watch, from the last event on: nothing is skipped
 //	  ▲                        │
@@ -20,11 +20,15 @@ import (
 //
 // Invariants:
 //
-//	(F1) What the reader was told is all that happened under the prefix up to rev, in order, or a list.
+//	(F1) What the handler was told is all that happened under the prefix up to rev, in order and by whole
+//	     revisions, or a list.
 //	(F2) rev rises by events and lists only. A notification of progress raises nothing: servers before 3.5.8
 //	     may send one ahead of the events that it covers.
-//	(F3) fresh is told the send time of a linearizable read whose revision the watch has reached since. A
+//	(F3) Fresh is told the send time of a linearizable read whose revision the watch has reached since. A
 //	     watch on a member that is stopped, cut off or behind proves nothing, however alive its connection is.
+//
+// That a revision is whole stands on etcd: a response to a watch has all events of each of its revisions, also one
+// of many that were missed, and the client passes on what it gets. Only under clientv3.WithFragment it is otherwise.
 //
 // All of it happens in the one goroutine that calls run.
 type tail struct {
@@ -33,7 +37,7 @@ type tail struct {
 	every  time.Duration // from one proof to the next question
 	within time.Duration // how long an answer may take
 	page   int64         // keys a page of a list
-	to     reader
+	to     FollowHandler
 
 	rev     int64     // (F1); 0: not known, list
 	cluster uint64    // id of the cluster that rev is of
@@ -44,12 +48,8 @@ type tail struct {
 	streams int       // watches so far
 }
 
-// reader is who is told.
-type reader interface {
-	list(all []*mvccpb.KeyValue, rev int64) // all keys that there are at rev, in order
-	event(ev *clientv3.Event)               // the next event
-	fresh(at time.Time)                     // what was told includes all that etcd had at this time
-	trouble(why error)                      // something went wrong, and is tried again
+func newTail(cli *clientv3.Client, o FollowOptions, to FollowHandler) *tail {
+	return &tail{cli: cli, prefix: o.Prefix, every: o.StaleAfter / 2, within: o.StaleAfter / 4, page: int64(o.PageSize), to: to}
 }
 
 // Why a watch is given up.
@@ -84,16 +84,23 @@ func (t *tail) run(ctx context.Context) {
 		}
 		if t.rev != 0 {
 			began := time.Now()
-			t.to.trouble(t.watch(ctx))
+			t.trouble(ctx, t.watch(ctx))
 			if time.Since(began) > t.every {
 				pause.reset()
 			}
 			err = t.ask(ctx)
 		}
 		if err != nil {
-			t.to.trouble(err)
+			t.trouble(ctx, err)
 		}
 		pause.pause(ctx)
+	}
+}
+
+// trouble tells what went wrong, unless it did because ctx has ended.
+func (t *tail) trouble(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		t.to.Trouble(err)
 	}
 }
 
@@ -106,8 +113,8 @@ func (t *tail) list(ctx context.Context) error {
 	}
 	t.rev, t.highest, t.asked = head.GetRevision(), head.GetRevision(), 0
 	t.cluster, t.term = head.GetClusterId(), head.GetRaftTerm()
-	t.to.list(all, t.rev)
-	t.to.fresh(sent)
+	t.to.List(all, t.rev)
+	t.to.Fresh(sent)
 	return nil
 }
 
@@ -161,7 +168,7 @@ func (t *tail) watch(ctx context.Context) error {
 			if err := t.ask(ctx); t.rev == 0 {
 				return err
 			} else if err != nil {
-				t.to.trouble(err)
+				t.trouble(ctx, err)
 				due.Reset(t.every / 5)
 				continue
 			}
@@ -192,12 +199,16 @@ func (t *tail) take(got clientv3.WatchResponse, open bool) error {
 		t.rev = 0
 		return ErrStoreRegressed
 	}
-	from := t.rev
-	for _, ev := range got.Events {
-		if ev.Kv.ModRevision > from {
-			t.rev = ev.Kv.ModRevision
-			t.to.event(ev)
+	for events := got.Events; len(events) > 0; {
+		rev, n := events[0].Kv.ModRevision, 1
+		for n < len(events) && events[n].Kv.ModRevision == rev {
+			n++
 		}
+		if rev > t.rev {
+			t.rev = rev
+			t.to.Events(events[:n:n], rev)
+		}
+		events = events[n:]
 	}
 	at := t.rev
 	if got.IsProgressNotify() {
@@ -244,6 +255,6 @@ func (t *tail) reached(rev int64) {
 	t.highest = max(t.highest, rev)
 	if t.asked != 0 && rev >= t.asked {
 		t.asked = 0
-		t.to.fresh(t.askedAt)
+		t.to.Fresh(t.askedAt)
 	}
 }

@@ -34,18 +34,18 @@ type WatcherOptions struct {
 	StaleAfter time.Duration
 }
 
-const defaultStaleAfter = 10 * time.Second
-
 func (o WatcherOptions) withDefaults() (WatcherOptions, error) {
 	o.Prefix = hostKey(o.Prefix, "")
 	o.StaleAfter = cmp.Or(o.StaleAfter, defaultStaleAfter)
-	switch {
-	case o.DownGrace < 0:
+	if o.DownGrace < 0 {
 		return o, fmt.Errorf("%w: DownGrace %v: want a positive duration", ErrInvalidOption, o.DownGrace)
-	case o.StaleAfter < time.Second:
-		return o, fmt.Errorf("%w: StaleAfter %v: want at least 1s", ErrInvalidOption, o.StaleAfter)
 	}
-	return o, nil
+	return o, checkStaleAfter(o.StaleAfter)
+}
+
+// follow is how the hosts are followed.
+func (o WatcherOptions) follow() FollowOptions {
+	return FollowOptions{Prefix: o.Prefix, StaleAfter: o.StaleAfter, PageSize: defaultPage}
 }
 
 // HostWatcher tells which hosts are there, and keeps telling when that changes.
@@ -86,7 +86,7 @@ func NewHostWatcher(ctx context.Context, cli *clientv3.Client, o WatcherOptions)
 		return nil, err
 	}
 	w := &HostWatcher{opts: o, out: make(chan HostEvent), news: make(chan struct{}, 1), roll: newRoll(o)}
-	t := newTail(cli, o, w)
+	t := newTail(cli, o.follow(), hostHandler{w})
 	if err := t.begin(ctx); err != nil {
 		return nil, fmt.Errorf("watch hosts: %w", err)
 	}
@@ -97,13 +97,6 @@ func NewHostWatcher(ctx context.Context, cli *clientv3.Client, o WatcherOptions)
 	})
 	w.wg.Go(w.deliver)
 	return w, nil
-}
-
-// hostsPage is how many hosts are read at once: about 1 MB, where hosts say what hosts say.
-const hostsPage = 5000
-
-func newTail(cli *clientv3.Client, o WatcherOptions, to reader) *tail {
-	return &tail{cli: cli, prefix: o.Prefix, every: o.StaleAfter / 2, within: o.StaleAfter / 4, page: hostsPage, to: to}
 }
 
 // Events yields what happens. The channel is closed only after the watcher has ended; Err says why.
@@ -163,20 +156,27 @@ func (w *HostWatcher) enter(change func(r *roll, now time.Time)) {
 	}
 }
 
-func (w *HostWatcher) list(all []*mvccpb.KeyValue, rev int64) {
+// hostHandler enters what is told of the hosts' keys.
+type hostHandler struct{ w *HostWatcher }
+
+func (h hostHandler) List(all []*mvccpb.KeyValue, rev int64) {
 	readings := readAll(all)
-	w.enter(func(r *roll, now time.Time) { r.list(readings, rev, now) })
+	h.w.enter(func(r *roll, now time.Time) { r.list(readings, rev, now) })
 }
 
-func (w *HostWatcher) event(ev *clientv3.Event) {
-	w.enter(func(r *roll, now time.Time) { r.event(ev, now) })
+func (h hostHandler) Events(events []*clientv3.Event, _ int64) {
+	h.w.enter(func(r *roll, now time.Time) {
+		for _, ev := range events {
+			r.event(ev, now)
+		}
+	})
 }
 
-func (w *HostWatcher) fresh(at time.Time) {
-	w.enter(func(r *roll, _ time.Time) { r.fresh(at) })
+func (h hostHandler) Fresh(at time.Time) {
+	h.w.enter(func(r *roll, _ time.Time) { r.fresh(at) })
 }
 
-func (w *HostWatcher) trouble(why error) {
-	orDiscard(w.opts.Logger).Debug("watching the hosts failed, and is tried again", slog.Any("err", why))
-	w.enter(func(r *roll, _ time.Time) { r.why = why })
+func (h hostHandler) Trouble(err error) {
+	orDiscard(h.w.opts.Logger).Debug("watching the hosts failed, and is tried again", slog.Any("err", err))
+	h.w.enter(func(r *roll, _ time.Time) { r.why = err })
 }

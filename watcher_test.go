@@ -207,7 +207,7 @@ func TestAHostWithAValueThatCannotBeReadIsUp(t *testing.T) {
 
 func TestTheConstructorNeverWaitsForItsConsumer(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		const n = hostsPage + 7
+		const n = defaultPage + 7
 		for i := range n {
 			w.put("", fmt.Sprintf("h%05d", i), 0)
 		}
@@ -532,7 +532,7 @@ func TestProgressIsNoEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	hw := &HostWatcher{opts: o, roll: newRoll(o), news: make(chan struct{}, 1)}
-	tl := newTail(nil, o, hw)
+	tl := newTail(nil, o.follow(), hostHandler{hw})
 	tl.rev = 5
 	put := func(uuid string, rev int64) *clientv3.Event {
 		return &clientv3.Event{Kv: &mvccpb.KeyValue{Key: []byte(HostsPrefix + uuid), CreateRevision: rev, ModRevision: rev}}
@@ -599,7 +599,7 @@ func TestAListIsOfOneRevision(t *testing.T) {
 			o, err := WatcherOptions{}.withDefaults()
 			w.must(err)
 			hw := &HostWatcher{opts: o, roll: newRoll(o), news: make(chan struct{}, 1)}
-			tl := newTail(w.m.Client(w), o, hw)
+			tl := newTail(w.m.Client(w), o.follow(), hostHandler{hw})
 			tl.page = 2
 			return hw.roll, tl.begin(w.Context())
 		}
