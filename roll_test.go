@@ -277,13 +277,13 @@ func play(t *testing.T, members int, o WatcherOptions, steps []string) error {
 		schedule[step](s)
 	}
 
-	// All is well again, and time passes.
+	// All is well again, and time passes: after a long partition gRPC waits for up to 144 s before it dials again.
 	w.m.Heal()
 	w.m.HoldWatches(false)
 	w.m.NoQuorum(false)
 	heal(s)
 	s.take(1000)
-	time.Sleep(time.Minute) // fake time
+	time.Sleep(3 * time.Minute) // fake time
 	s.take(1000)
 	truth := w.m.List(HostsPrefix)
 	err = s.heard.knows(truth)
