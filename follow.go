@@ -54,7 +54,7 @@ func (o FollowOptions) withDefaults() (FollowOptions, error) {
 // Keys and events belong to the handler. All of their text is whatever somebody wrote.
 type FollowHandler interface {
 	// List tells all keys that there are at revision rev, in the order of their names. What was told before is
-	// superseded: a key that is not among them is gone.
+	// superseded: a key that is not among them is gone. Fresh follows at once.
 	List(all []*mvccpb.KeyValue, rev int64)
 	// Events tells all that revision rev did to the keys, at least one event. The last state before it is that
 	// of the call before: no revision between the two touched a key.
@@ -88,10 +88,11 @@ type FollowHandler interface {
 //
 // # What is not promised
 //
-// Old values: an event tells what a key is, not what it was. How soon: a member that hangs is found out within
-// StaleAfter, the others tell at once. Suspend: the clock of Fresh is that of [time.Now], which may stand still
-// while the machine sleeps. And a store that was put back by hand, under the same cluster id, is told from one that
-// went on only if its revision or raft term is lower than seen before.
+// Old values: an event tells what a key is, not what it was. How soon: a watch that says nothing any more is given
+// up within StaleAfter; and after an outage the client dials again when its own backoff lets it, with gRPC's
+// defaults up to 144 s later (grpc.WithConnectParams shortens that). Suspend: the clock of Fresh is that of
+// [time.Now], which may stand still while the machine sleeps. And a store that was put back by hand, under the same
+// cluster id, is told from one that went on only if its revision or raft term is lower than seen before.
 func Follow(ctx context.Context, cli *clientv3.Client, o FollowOptions, h FollowHandler) error {
 	o, err := o.withDefaults()
 	if err != nil {

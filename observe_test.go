@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord/coordtest"
 )
@@ -16,20 +17,20 @@ func TestWatchTellsEveryChangeInOrder(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		ctx, cancel := context.WithCancel(w.Context())
 		changes := w.contender(settled).Watch(ctx)
-		if c := <-changes; !c.Vacant || c.Ended != nil || c.Stale {
+		if c := next(w, changes); !c.Vacant || c.Ended != nil || c.Stale {
 			w.Errorf("at first: %+v", c)
 		}
 		token := uint64(0)
 		for _, name := range []string{"a", "b"} {
 			e := w.contender(settled)
 			w.must(e.Campaign(w.Context(), name))
-			if c := <-changes; c.Vacant || c.Leader.Identity != name || c.Leader.Token <= token || c.Leader.Lease != e.Session().Lease() {
+			if c := next(w, changes); c.Vacant || c.Leader.Identity != name || c.Leader.Token <= token || c.Leader.Lease != e.Session().Lease() {
 				w.Errorf("%+v", c)
 			} else {
 				token = c.Leader.Token
 			}
 			w.must(e.Resign(w.Context()))
-			if c := <-changes; !c.Vacant || c.Ended == nil || c.Ended.Holder != name || c.Ended.How != EndReleased || c.Ended.Token != token {
+			if c := next(w, changes); !c.Vacant || c.Ended == nil || c.Ended.Holder != name || c.Ended.How != EndReleased || c.Ended.Token != token {
 				w.Errorf("%+v", c)
 			}
 		}
@@ -54,7 +55,7 @@ func TestASlowWatcherMissesOnlyWhatWasSuperseded(t *testing.T) {
 				synctest.Wait()
 			}
 		}
-		if c := <-changes; c.Leader.Identity != "c" {
+		if c := next(w, changes); c.Leader.Identity != "c" {
 			w.Errorf("%+v", c)
 		}
 	})
@@ -66,17 +67,17 @@ func TestObserveTellsLeadersOnlyAndWhatTheySay(t *testing.T) {
 		leaders := w.contender(settled).Observe(ctx)
 		a := w.contender(settled)
 		w.must(a.Campaign(w.Context(), "a"))
-		if got := <-leaders; got != "a" {
+		if got := next(w, leaders); got != "a" {
 			w.Error(got)
 		}
 		_, err := w.m.Put(a.Term().Keys().Key, "a says more", a.Session().Lease())
 		w.must(err)
-		if got := <-leaders; got != "a says more" {
+		if got := next(w, leaders); got != "a says more" {
 			w.Error(got)
 		}
 		w.must(a.Resign(w.Context()))
 		w.must(a.Campaign(w.Context(), "b"))
-		if got := <-leaders; got != "b" {
+		if got := next(w, leaders); got != "b" {
 			w.Error(got)
 		}
 		cancel()
@@ -105,18 +106,23 @@ func TestAStreamSurvives(t *testing.T) {
 				w.must(w.contender(ElectionOptions{Key: "/e/x"}).Campaign(w.Context(), "a"))
 				// The watcher's session is not the holder's: a stream ends with its session.
 				changes := w.watcher().Watch(ctx)
-				if c := <-changes; c.Leader.Identity != "a" {
+				if c := next(w, changes); c.Leader.Identity != "a" {
 					w.Fatalf("%+v", c)
 				}
-				time.Sleep(6 * time.Second) // the watch is there, and one probe agreed with it
+				time.Sleep(6 * time.Second) // fake time: the watch has proven itself once
 				hurt(w)
-				if c := <-changes; !c.Stale || c.Leader.Identity != "a" {
-					w.Errorf("while etcd is away: %+v", c)
+				heal := func() { w.m.Cont(0); w.m.Revive(0) }
+				defer heal()
+				if c := next(w, changes); !c.Stale || c.Leader.Identity != "a" || w.now() > 16*time.Second {
+					w.Errorf("while etcd is away, at %v: %+v", w.now(), c)
 				}
-				time.Sleep(time.Minute)
-				w.m.Cont(0)
-				w.m.Revive(0)
-				if c := <-changes; !c.Vacant || c.Stale {
+				time.Sleep(time.Minute) // fake time: its lease runs out
+				heal()
+				c := next(w, changes)
+				for c.Stale { // what was missed comes before the proof that it is all
+					c = next(w, changes)
+				}
+				if !c.Vacant {
 					w.Errorf("when it is back: %+v", c)
 				}
 			})
@@ -129,31 +135,138 @@ func (w *world) watcher() *Election {
 	return w.election(w.session(SessionOptions{TTL: 24 * time.Hour}), ElectionOptions{Key: "/e/x"})
 }
 
-func TestAStreamThatMissedAnEventIsPutRightByAProbe(t *testing.T) {
+func TestAStreamWhoseWatchIsLostMissesNothing(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		ctx, cancel := context.WithCancel(w.Context())
 		defer cancel()
-		w.m.Inject(coordtest.Rule{Method: coordtest.Watch, Action: coordtest.LoseRequest()})
+		loseWatch(w)
 		changes := w.watcher().Watch(ctx)
-		if c := <-changes; !c.Vacant {
+		if c := next(w, changes); !c.Vacant {
 			w.Errorf("%+v", c)
 		}
-		time.Sleep(6 * time.Second) // one probe that agrees
 		w.must(w.contender(ElectionOptions{Key: "/e/x"}).Campaign(w.Context(), "a"))
-		if c := <-changes; c.Leader.Identity != "a" {
-			w.Errorf("%+v", c)
-		}
-		if w.now() != 10*time.Second {
-			w.Errorf("put right at %v, want by the second probe", w.now())
+		if c := next(w, changes); c.Leader.Identity != "a" || c.Stale || w.now() > 5*time.Second {
+			w.Errorf("at %v: %+v", w.now(), c)
 		}
 	})
+}
+
+func TestAStreamThatMayNotReadIsStaleFromTheFirst(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		e := w.watcher()
+		w.m.Inject(coordtest.Rule{Method: coordtest.Range, Times: coordtest.Forever, Action: coordtest.Refuse(rpctypes.ErrGRPCPermissionDenied)})
+		changes, leaders := e.Watch(ctx), e.Observe(ctx)
+		if c := next(w, changes); c != (LeaderChange{Stale: true}) || w.now() != 0 {
+			w.Errorf("at %v: %+v", w.now(), c)
+		}
+		w.m.Heal()
+		if c := next(w, changes); !c.Vacant || c.Stale {
+			w.Errorf("%+v", c)
+		}
+		w.must(w.contender(ElectionOptions{Key: "/e/x"}).Campaign(w.Context(), "a"))
+		if c := next(w, changes); c.Leader.Identity != "a" {
+			w.Errorf("%+v", c)
+		}
+		if got := next(w, leaders); got != "a" {
+			w.Error(got)
+		}
+	})
+}
+
+// TestAQueueThatIsSweptAwayHasNoLeaderInBetween: one revision takes all candidates, the first one first.
+func TestAQueueThatIsSweptAwayHasNoLeaderInBetween(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		for _, name := range []string{"a", "b", "c"} {
+			w.write("/e/x/"+name, name)
+		}
+		leaders := w.watcher().Observe(ctx)
+		if got := next(w, leaders); got != "a" {
+			w.Error(got)
+		}
+		synctest.Wait()
+		_, err := w.m.Client(w).Delete(w.Context(), "/e/x/", clientv3.WithPrefix())
+		w.must(err)
+		silent(w, leaders)
+		w.write("/e/x/d", "d")
+		if got := next(w, leaders); got != "d" {
+			w.Error(got)
+		}
+	})
+}
+
+// TestALeaderWhoCameAndWentUnseenIsNotForgotten: a vacancy after another one is another one, and who led last is
+// who led last.
+func TestALeaderWhoCameAndWentUnseenIsNotForgotten(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		changes, leaders := w.contender(settled).Watch(ctx), w.contender(settled).Observe(ctx)
+		if c := next(w, changes); !c.Vacant || c.Ended != nil {
+			w.Errorf("%+v", c)
+		}
+		e := w.contender(settled)
+		for _, name := range []string{"a", "b"} {
+			w.must(e.Campaign(w.Context(), name))
+			w.must(e.Resign(w.Context()))
+			synctest.Wait()
+		}
+		if c := next(w, changes); !c.Vacant || c.Ended == nil || c.Ended.Holder != "b" {
+			w.Errorf("%+v", c)
+		}
+		if got := next(w, leaders); got != "b" {
+			w.Error(got)
+		}
+		silent(w, changes)
+		silent(w, leaders)
+	})
+}
+
+func TestWhoQueuesBehindTheLeaderIsNotTold(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
+		w.write("/e/x/1", "a")
+		changes, leaders := w.watcher().Watch(ctx), w.watcher().Observe(ctx)
+		if c, got := next(w, changes), next(w, leaders); c.Leader.Identity != "a" || got != "a" {
+			w.Errorf("%+v, %q", c, got)
+		}
+		w.write("/e/x/2", "b")
+		w.m.Delete("/e/x/2")
+		silent(w, changes)
+		silent(w, leaders)
+	})
+}
+
+// next is what a stream tells next.
+func next[T any](w *world, from <-chan T) (v T) {
+	w.Helper()
+	select {
+	case v = <-from:
+	case <-time.After(10 * time.Minute): // fake time
+		w.Fatalf("at %v: told nothing", w.now())
+	}
+	return v
+}
+
+// silent checks that a stream tells nothing for a minute.
+func silent[T any](w *world, from <-chan T) {
+	w.Helper()
+	select {
+	case v := <-from:
+		w.Errorf("at %v: told %+v, want nothing", w.now(), v)
+	case <-time.After(time.Minute): // fake time
+	}
 }
 
 func TestStreamsEndWithTheSession(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		e := w.contender(settled)
 		changes, leaders := e.Watch(w.Context()), e.Observe(w.Context())
-		<-changes
+		next(w, changes)
 		w.must(e.Session().Close(w.Context()))
 		for range changes {
 		}
