@@ -65,7 +65,8 @@ func (e *Election) Observe(ctx context.Context) <-chan string {
 // misses what was superseded, never the latest. The channel is closed only after ctx has ended, or the
 // session.
 //
-// Each costs etcd a stream, and one small read each 5 s. [Follow] tells what is promised.
+// Each has a stream of its own, which is about 60 KB of etcd's memory and 50 KB here, and asks for one small read each
+// 5 s: who wants to see a thousand elections follows what they have in common. [Follow] tells what is promised.
 func (e *Election) Watch(ctx context.Context) <-chan LeaderChange {
 	return tell(ctx, e, (*standing).change)
 }
