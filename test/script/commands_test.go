@@ -44,6 +44,7 @@ func (w *world) commands() map[string]command {
 		"revoke":   {2, w.revoke},
 		"delete":   {2, w.del},
 		"unclean":  {1, w.unclean},
+		"request":  {2, w.request},
 		"host":     {2, w.host},
 		"nohost":   {1, w.noHost},
 		"losehost": {1, w.loseHost},
@@ -177,19 +178,27 @@ func lines(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// waitKey waits until as many keys as asked for stand below an office.
+// below is the range of the candidates for an office, or of what an area has of a name, as in sema/NAME.
+func below(what string) string {
+	if strings.Contains(what, "/") {
+		return hold.Root + what + "/"
+	}
+	return hold.ElectRange(what)
+}
+
+// waitKey waits until as many keys as asked for stand below an office, or elsewhere.
 func (w *world) waitKey(ts *testscript.TestScript, args []string) {
 	want := int64(atoi(ts, args[1]))
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for {
-		got, err := w.client.Get(ctx, hold.ElectRange(args[0]), clientv3.WithPrefix(), clientv3.WithCountOnly())
+		got, err := w.client.Get(ctx, below(args[0]), clientv3.WithPrefix(), clientv3.WithCountOnly())
 		ts.Check(err)
 		if got.Count == want {
 			return
 		}
 		watch, stop := context.WithCancel(ctx)
-		<-w.client.Watch(watch, hold.ElectRange(args[0]), clientv3.WithPrefix(), clientv3.WithRev(got.Header.Revision+1))
+		<-w.client.Watch(watch, below(args[0]), clientv3.WithPrefix(), clientv3.WithRev(got.Header.Revision+1))
 		stop()
 		if ctx.Err() != nil {
 			ts.Fatalf("%d keys below %s, want %d", got.Count, args[0], want)
@@ -197,14 +206,14 @@ func (w *world) waitKey(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// nth is the nth key of an office, in the order of the queue.
-func (w *world) nth(ts *testscript.TestScript, office, n string) (key, value string, lease clientv3.LeaseID) {
-	got, err := w.client.Get(context.Background(), hold.ElectRange(office), clientv3.WithPrefix(),
+// nth is the nth key of an office, or elsewhere, in the order of the queue.
+func (w *world) nth(ts *testscript.TestScript, what, n string) (key, value string, lease clientv3.LeaseID) {
+	got, err := w.client.Get(context.Background(), below(what), clientv3.WithPrefix(),
 		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
 	ts.Check(err)
 	i := atoi(ts, n)
 	if i >= len(got.Kvs) {
-		ts.Fatalf("%d keys below %s", len(got.Kvs), office)
+		ts.Fatalf("%d keys below %s", len(got.Kvs), what)
 	}
 	return string(got.Kvs[i].Key), string(got.Kvs[i].Value), clientv3.LeaseID(got.Kvs[i].Lease)
 }
@@ -228,10 +237,26 @@ func (w *world) del(ts *testscript.TestScript, args []string) {
 
 // unclean leaves what a hold leaves whose host died with nobody waiting.
 func (w *world) unclean(ts *testscript.TestScript, args []string) {
-	open, _ := hold.OfficeKeys(args[0])
+	office, _ := hold.OfficeKeys(args[0])
+	open := office.String()
+	if strings.Contains(args[0], "/") { // of a slot
+		open = hold.AreaRange(hold.AreaOpen) + args[0]
+	}
 	record := `{"lease":"7b","ttl":2,"term_ms":700,"at":"2026-01-01T00:00:00Z",` +
 		`"holder":{"host":"gone","pid":9,"started":"2026-01-01T00:00:00Z"}}`
-	_, err := w.client.Put(context.Background(), open.String(), record)
+	_, err := w.client.Put(context.Background(), open, record)
+	ts.Check(err)
+}
+
+// request asks the nth of an office, or of a semaphore, to leave.
+func (w *world) request(ts *testscript.TestScript, args []string) {
+	_, _, lease := w.nth(ts, args[0], args[1])
+	kind, name, found := strings.Cut(args[0], "/")
+	if !found {
+		kind, name = hold.KindElect, args[0]
+	}
+	asks := hold.Eviction{Host: "desk", PID: 7, At: time.Now()}
+	_, err := w.client.Put(context.Background(), hold.EvictKey(kind, name, int64(lease)).String(), asks.Encode(), clientv3.WithLease(lease))
 	ts.Check(err)
 }
 

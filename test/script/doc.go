@@ -26,11 +26,15 @@
 //	holder OFFICE N FILE         write the value of the Nth key, 0 leads, to a file
 //	revoke OFFICE N              revoke the lease of the Nth key
 //	delete OFFICE N              delete the Nth key
-//	unclean OFFICE               leave the record of a hold of which nothing else is left
+//	unclean OFFICE               leave the record of a hold of which nothing else is left; sema/NAME/MAX/SLOT: of a slot
+//	request OFFICE N             ask the holder of the Nth key to leave
 //	host UUID FILE               wait for the key of a host and write its value to a file
 //	nohost UUID                  wait until there is none
 //	losehost UUID                delete it
 //	puthost UUID VALUE           put the key of a host
 //	messages FILE MSG...         the log lines in a file, or in stderr, are these and no others
 //	lines FILE N                 a file, or stdout or stderr, has N lines
+//
+// Where it says OFFICE, AREA/NAME are the keys that another area has of a name: sema/NAME are the candidates for a
+// semaphore, slot/NAME its slots, open/sema/NAME their open records.
 package script

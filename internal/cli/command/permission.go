@@ -21,34 +21,33 @@ func lookNeeds(office string) []cli.Need {
 
 // leadNeeds are what leading takes, where holds are settled or not.
 func leadNeeds(office string, settles bool) []cli.Need {
-	elect := hold.ElectRange(office)
-	all := []cli.Need{
-		{Key: elect, Writes: false}, {Key: elect, Writes: true}, {Key: hold.EvictRange(hold.KindElect, office), Writes: false},
-	}
+	all := both(hold.ElectRange(office))
 	if settles {
 		open, last := hold.OfficeKeys(office)
-		all = append(all, cli.Need{Key: open.String(), Writes: false}, cli.Need{Key: open.String(), Writes: true}, cli.Need{Key: last.String(), Writes: true})
+		all = append(append(all, both(open.String())...), cli.Need{Key: last.String(), Writes: true})
 	}
-	return all
+	return append(all, leaveNeeds(hold.KindElect, office)...)
 }
 
 // semaNeeds are what holding a slot takes, where holds are settled or not, and spread over hosts, by this one's name, or not.
 func semaNeeds(name string, settles bool, host string) []cli.Need {
-	both := []string{hold.SemaRange(name), hold.SlotPrefix(name) + "/"}
-	all := []cli.Need{{Key: hold.EvictRange(hold.KindSema, name), Writes: false}}
+	all := append(both(hold.SemaRange(name)), both(hold.SlotPrefix(name)+"/")...)
 	if settles {
 		open, last := hold.SemaRecords(name)
-		both = append(both, open+"/")
-		all = append(all, cli.Need{Key: last + "/", Writes: true})
+		all = append(append(all, both(open+"/")...), cli.Need{Key: last + "/", Writes: true})
 	}
 	if host != "" {
-		both = append(both, hold.SpreadPrefix(name, host)+"/")
+		all = append(all, both(hold.SpreadPrefix(name, host)+"/")...)
 	}
-	for _, key := range both {
-		all = append(all, cli.Need{Key: key, Writes: false}, cli.Need{Key: key, Writes: true})
-	}
-	return all
+	return append(all, leaveNeeds(hold.KindSema, name)...)
 }
+
+// leaveNeeds are what it takes to be asked to leave. A holder writes no request, but the request is on its lease: etcd
+// renews and revokes a lease only for who may write all keys that are on it.
+func leaveNeeds(kind, name string) []cli.Need { return both(hold.EvictRange(kind, name)) }
+
+// both is to read and to write.
+func both(key string) []cli.Need { return []cli.Need{{Key: key, Writes: false}, {Key: key, Writes: true}} }
 
 // lacking names what is not permitted, where etcd refused something for that: it says "permission denied", and no more.
 func lacking(client *clientv3.Client, s cli.Settings, needs []cli.Need, refusal error) error {

@@ -35,7 +35,7 @@ func all(office string) grants {
 	open, last := hold.OfficeKeys(office)
 	return grants{
 		hold.ElectRange(office): readWrite, open.String(): readWrite, last.String(): writeOnly,
-		hold.EvictRange(hold.KindElect, office): readOnly,
+		hold.EvictRange(hold.KindElect, office): readWrite,
 	}
 }
 
@@ -44,7 +44,7 @@ func allSema(name string) grants {
 	open, last := hold.SemaRecords(name)
 	return grants{
 		hold.SemaRange(name): readWrite, hold.SlotPrefix(name) + "/": readWrite, open + "/": readWrite, last + "/": writeOnly,
-		hold.SpreadPrefix(name, hostname()) + "/": readWrite, hold.EvictRange(hold.KindSema, name): readOnly,
+		hold.SpreadPrefix(name, hostname()) + "/": readWrite, hold.EvictRange(hold.KindSema, name): readWrite,
 	}
 }
 
@@ -136,7 +136,7 @@ func TestWhoTakesNoMoreThanPermissionToRead(t *testing.T) {
 	}
 
 	// Without settling the records are nobody's business.
-	addUser(t, root, "simple", grants{hold.ElectRange(office): readWrite, hold.EvictRange(hold.KindElect, office): readOnly})
+	addUser(t, root, "simple", grants{hold.ElectRange(office): readWrite, hold.EvictRange(hold.KindElect, office): readWrite})
 	s = as(server, "simple")
 	if code := s.conch("elect", office, "--settle", "off", "--quiet", "--", "true"); code != 0 {
 		t.Errorf("code %d; %s", code, s.stderr.String())
