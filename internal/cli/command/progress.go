@@ -20,32 +20,61 @@ type progress struct {
 	name    string
 	began   time.Time
 	manager *notifier
-	max     int // of a semaphore; 0: of an office
 
 	mu    sync.Mutex
-	said  time.Time // of the last line; zero: none yet
-	last  coord.Waiting
+	said  time.Time   // of the last line; zero: none yet
+	tell  func()      // the line that is due
 	later *time.Timer // pending line; nil: none
 	over  bool
 
-	settled time.Time // when settling would have been over; zero: there was none
-	of      string    // whose hold was settled
+	settling coord.Record // whose end is waited for; zero: there was none
+	settled  time.Time    // when that would be over
+	of       string       // whose hold it was
 }
 
-// waiting takes in a change. It is called by the campaigning goroutine and does not block.
+// waiting takes in a change of who holds an office, or of the place behind. It is called by the campaigning goroutine
+// and does not block.
 func (p *progress) waiting(w coord.Waiting) {
+	holder, _ := hold.DecodeHolder([]byte(w.Leader.Identity))
+	p.change(w, func() {
+		p.log.Info("waiting", "name", p.name, "position", w.Position, "holder", holder.String(), "rev", w.Leader.Token, "dur", p.dur())
+		p.manager.status(fmt.Sprintf("waiting in place %d, held by %s", w.Position, holder))
+	})
+}
+
+// queueing takes in a change of the place before one of max slots: there is no one holder to wait for.
+func (p *progress) queueing(max int) func(coord.Waiting) {
+	return func(w coord.Waiting) {
+		p.change(w, func() {
+			p.log.Info("waiting", "name", p.name, "position", w.Position, "max", max, "dur", p.dur())
+			p.manager.status(fmt.Sprintf("waiting in place %d for one of %d slots", w.Position, max))
+		})
+	}
+}
+
+// spreading takes in a change of who on this host comes first.
+func (p *progress) spreading(w coord.Waiting) {
+	holder, _ := hold.DecodeHolder([]byte(w.Leader.Identity))
+	p.change(w, func() {
+		p.log.Info("waiting for this host's other contenders", "name", p.name, "position", w.Position, "holder", holder.String(), "dur", p.dur())
+		p.manager.status(fmt.Sprintf("waiting in place %d of this host, behind %s", w.Position, holder))
+	})
+}
+
+// dur is how long it has been waited.
+func (p *progress) dur() time.Duration { return time.Since(p.began).Round(time.Millisecond) }
+
+// change takes in a change, and tells it, or has it told when it is time. Whose end is waited for is told at once, and
+// once.
+func (p *progress) change(w coord.Waiting, tell func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w.Settling > 0 {
 		p.cancel()
-		holder, _ := hold.DecodeHolder([]byte(w.Record.Holder))
-		p.settled, p.of = time.Now().Add(w.Settling), holder.String()
-		p.log.Info("settling", "name", p.name, "at_most", w.Settling.Round(time.Millisecond), "holder", holder.String(),
-			"reason", "the last hold did not say that its child is gone")
-		p.manager.status("waiting out the hold of " + holder.String())
+		p.settle(w)
 		return
 	}
-	p.last = w
+	p.tell = tell
 	if left := progressEvery - time.Since(p.said); !p.said.IsZero() && left > 0 {
 		if p.later == nil {
 			p.later = time.AfterFunc(left, p.due)
@@ -55,21 +84,17 @@ func (p *progress) waiting(w coord.Waiting) {
 	p.say()
 }
 
-// queueing takes in a change of who waits for a slot; it is for semaphores, where there is no one holder to wait for.
-func (p *progress) queueing(max int) func(coord.Waiting) {
-	return func(w coord.Waiting) {
-		p.mu.Lock()
-		p.max = max
-		p.mu.Unlock()
-		p.waiting(w)
+func (p *progress) settle(w coord.Waiting) {
+	told := !p.settled.IsZero() && w.Record == p.settling
+	p.settled = time.Now().Add(w.Settling)
+	if told {
+		return
 	}
-}
-
-// spreading takes in that somebody of this host comes first.
-func (p *progress) spreading(w coord.Waiting) {
-	holder, _ := hold.DecodeHolder([]byte(w.Leader.Identity))
-	p.log.Info("waiting for this host's other contenders", "name", p.name, "position", w.Position, "holder", holder.String())
-	p.manager.status("waiting for " + holder.String() + " on this host")
+	holder, _ := hold.DecodeHolder([]byte(w.Record.Holder))
+	p.settling, p.of = w.Record, holder.String()
+	p.log.Info("settling", "name", p.name, "at_most", w.Settling.Round(time.Millisecond), "holder", p.of,
+		"reason", "the last hold did not say that its child is gone")
+	p.manager.status("waiting out the hold of " + p.of)
 }
 
 // due tells what was held back.
@@ -84,15 +109,7 @@ func (p *progress) due() {
 
 func (p *progress) say() {
 	p.said = time.Now()
-	if p.max > 0 {
-		p.log.Info("waiting", "name", p.name, "position", p.last.Position, "max", p.max, "dur", time.Since(p.began).Round(time.Millisecond))
-		p.manager.status(fmt.Sprintf("waiting in place %d for one of %d slots", p.last.Position, p.max))
-		return
-	}
-	holder, _ := hold.DecodeHolder([]byte(p.last.Leader.Identity))
-	p.log.Info("waiting", "name", p.name, "position", p.last.Position, "holder", holder.String(),
-		"rev", p.last.Leader.Token, "dur", time.Since(p.began).Round(time.Millisecond))
-	p.manager.status(fmt.Sprintf("waiting in place %d, held by %s", p.last.Position, holder))
+	p.tell()
 }
 
 // unsettled says, for whoever gave up meanwhile, that and for how long an earlier hold had to be waited out.
