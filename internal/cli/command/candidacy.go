@@ -219,10 +219,11 @@ func (c *candidacy) compete(ctx context.Context, a attempt) (*coord.Term, error)
 // explain turns what ended an acquisition into an error with an exit code, for people.
 func (c *candidacy) explain(ctx context.Context, err error) error {
 	err = cli.Classify(c.contest.refusal(err))
+	var why refused
 	switch {
 	case errors.Is(err, hold.ErrPermission):
 		return lacking(c.client, c.settings, c.contest.needs(), err)
-	case errors.Is(err, hold.ErrUnreachable), errors.Is(err, coord.ErrOtherMax):
+	case errors.Is(err, hold.ErrUnreachable), errors.As(err, &why):
 		return err // also where the wait ran out meanwhile: it was not for want of the hold
 	case errors.Is(context.Cause(ctx), errWaited):
 		waited := c.until.Sub(c.progress.began).Round(time.Millisecond)

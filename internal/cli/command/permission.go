@@ -47,7 +47,9 @@ func semaNeeds(name string, settles bool, host string) []cli.Need {
 func leaveNeeds(kind, name string) []cli.Need { return both(hold.EvictRange(kind, name)) }
 
 // both is to read and to write.
-func both(key string) []cli.Need { return []cli.Need{{Key: key, Writes: false}, {Key: key, Writes: true}} }
+func both(key string) []cli.Need {
+	return []cli.Need{{Key: key, Writes: false}, {Key: key, Writes: true}}
+}
 
 // lacking names what is not permitted, where etcd refused something for that: it says "permission denied", and no more.
 func lacking(client *clientv3.Client, s cli.Settings, needs []cli.Need, refusal error) error {

@@ -131,7 +131,8 @@ func TestRefusalsNameWhoIsThere(t *testing.T) {
 		{3, []coord.Holder{seat("\x1b[2J", -1)}, `x is in use with max 3, not with 4: \x1b[2J`},
 		{3, []coord.Holder{seat("", 2)}, `max 3, not with 4: slot 2 by a holder that left its place in the queue`},
 		{0, []coord.Holder{seat("a", -1)}, `a max that is no number, not with 4: a`},
-		{3, []coord.Holder{seat("a", 0), seat("b", 1), seat("c", 2), seat("d", -1)}, `slot 0 by a, slot 1 by b, slot 2 by c, and more (`},
+		{3, []coord.Holder{seat("a", 0), seat("b", 1), seat("c", 2), seat("d", -1)}, `slot 0 by a, slot 1 by b, slot 2 by c and 1 more (`},
+		{3, []coord.Holder{seat(hold.Holder{Host: "h", PID: 7, Fenced: true}.Encode(), 1)}, `slot 1 left by h pid 7, whose on-lose failed: nobody is at work (`},
 	} {
 		err := m.refusal(&coord.OtherMaxError{Max: 4, Other: row.other, Holders: row.holders})
 		contains(t, cli.OneLine(err), row.says)
@@ -139,6 +140,23 @@ func TestRefusalsNameWhoIsThere(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// Where nobody holds a slot it is whoever comes first that keeps others from it.
+func TestWhoComesFirstIsNamedWhereNobodyHolds(t *testing.T) {
+	t.Parallel()
+	s, name := at(t), etcdtest.Office(t)
+	client := etcdtest.Shared(t).Client(t)
+	for lease := range int64(2) {
+		key := hold.SemaKey(name, 2, lease+1).String()
+		if _, err := client.Put(t.Context(), key, hold.NewHolder("h", int(lease)+7, time.Time{}, nil).Encode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code := s.conch("sema", name, "--max", "2", "--nonblock", "--", "true"); code != hold.CodeNotAcquired {
+		t.Errorf("code %d", code)
+	}
+	contains(t, s.stderr.String(), "conch: not acquired: "+name+" is taken: next is h pid 7\n")
 }
 
 // Of one host's contenders one holds a slot, or waits for it, at a time. Red when they all go for a slot.
@@ -154,7 +172,7 @@ func TestSlotsAreSpreadOverHosts(t *testing.T) {
 	if c := s.conch("sema", name, "--max", "3", "--spread", "--nonblock", "--", "true"); c != hold.CodeNotAcquired {
 		t.Errorf("code %d", c)
 	}
-	contains(t, s.stderr.String(), "a slot of "+name+" is held or waited for on this host already")
+	contains(t, s.stderr.String(), name+" is taken: on this host ", "(sleep 600) goes first (--spread)\n")
 	second := at(t)
 	ran := filepath.Join(dir, "ran")
 	then := second.start("sema", name, "--max", "3", "--spread", "--", "touch", ran)

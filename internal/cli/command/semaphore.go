@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -31,18 +32,11 @@ func (m *semaphore) refusal(err error) error {
 	if !errors.As(err, &other) {
 		return err
 	}
-	var who []string
-	for _, h := range other.Holders[:min(len(other.Holders), nameMost)] {
-		who = append(who, seatText(h))
-	}
-	if more := len(other.Holders) - nameMost; more > 0 {
-		who = append(who, "and more")
-	}
 	max := "a max that is no number"
 	if other.Other > 0 {
 		max = fmt.Sprintf("max %d", other.Other)
 	}
-	return refused{fmt.Sprintf("%s is in use with %s, not with %d: %s (--ignore-other-max ignores them)", m.name, max, m.max, strings.Join(who, ", "))}
+	return refused{fmt.Sprintf("%s is in use with %s, not with %d: %s (--ignore-other-max ignores them)", m.name, max, m.max, seatsText(other.Holders))}
 }
 
 // refused is why a semaphore is not entered.
@@ -64,8 +58,24 @@ func seatText(h coord.Holder) string {
 	case text == "":
 		text = "somebody"
 	}
-	if h.Slot >= 0 {
-		text = fmt.Sprintf("slot %d by %s", h.Slot, text)
+	switch {
+	case h.Slot >= 0 && who.Fenced:
+		return fmt.Sprintf("slot %d left by %s, whose on-lose failed: nobody is at work", h.Slot, text)
+	case h.Slot >= 0:
+		return fmt.Sprintf("slot %d by %s", h.Slot, text)
+	}
+	return text
+}
+
+// seatsText names the first few.
+func seatsText(all []coord.Holder) string {
+	var who []string
+	for _, h := range all[:min(len(all), nameMost)] {
+		who = append(who, seatText(h))
+	}
+	text := strings.Join(who, ", ")
+	if more := len(all) - nameMost; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
 }
@@ -84,26 +94,33 @@ func (m *semaphore) begin(s *coord.Session, placed func(coord.TermKeys)) (attemp
 	return &slot{semaphore: m, sema: sema, turn: turn}, err
 }
 
-// holders names those who hold: the first few.
+// holders names those who hold, the first few; or who comes first, where nobody does yet, or where only one of a host may.
 func (m *semaphore) holders(ctx context.Context, client *clientv3.Client) string {
+	if turn := m.turn(ctx, client); turn != "" {
+		return turn
+	}
 	all, err := coord.ListHolders(ctx, client, hold.SemaPrefix(m.name), hold.SlotPrefix(m.name))
-	if err != nil {
+	all = slices.DeleteFunc(all, func(h coord.Holder) bool { return h.Max != m.max })
+	held := slices.DeleteFunc(slices.Clone(all), func(h coord.Holder) bool { return h.Slot < 0 })
+	switch {
+	case err != nil || len(all) == 0:
+		return ""
+	case len(held) == 0:
+		return ": next is " + seatText(all[0])
+	}
+	return ": " + seatsText(held)
+}
+
+// turn names who goes first on this host, where the slots are spread and somebody does.
+func (m *semaphore) turn(ctx context.Context, client *clientv3.Client) string {
+	if m.spreadBy == "" {
 		return ""
 	}
-	var who []string
-	for _, h := range all {
-		if h.Slot >= 0 && h.Max == m.max {
-			who = append(who, seatText(h))
-		}
-	}
-	if len(who) == 0 {
+	queue, err := coord.ListCandidates(ctx, client, hold.SpreadPrefix(m.name, m.spreadBy))
+	if err != nil || len(queue) == 0 {
 		return ""
 	}
-	text := ": " + strings.Join(who[:min(len(who), nameMost)], ", ")
-	if more := len(who) - nameMost; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return ": on this host " + seatText(coord.Holder{Candidate: queue[0], Slot: -1}) + " goes first (--spread)"
 }
 
 // slot is one attempt at a slot. Where the slots are to be spread over hosts, the contenders of one host take turns: an
@@ -130,7 +147,7 @@ func (a *slot) try(ctx context.Context, identity string) (*coord.Term, error) {
 		case err != nil:
 			return nil, err
 		case !won:
-			return nil, refused{"a slot of " + a.name + " is held or waited for on this host already"}
+			return nil, hold.ErrNotAcquired
 		}
 	}
 	term, held, err := a.sema.TryAcquire(ctx, identity)
