@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/coordtest"
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/etcd/etcdtest"
 	"github.com/go-coord/coord/internal/hold"
@@ -31,45 +35,130 @@ const (
 	noFile  = ":4"
 )
 
-func TestOfficesAreCompletedFromEtcd(t *testing.T) {
+// offers waits for what is offered: a machine that is busy may take longer than a user waits.
+func (s *shell) offers(t *testing.T, want []string, words ...string) {
+	t.Helper()
+	var got []string
+	for range 20 {
+		var directive string
+		if got, directive = s.completed(t, words...); directive != noFile {
+			t.Errorf("%q: directive %s", words, directive)
+		}
+		if slices.Equal(got, want) {
+			return
+		}
+	}
+	t.Errorf("%q: offered %q, want %q", words, got, want)
+}
+
+func TestNamesAreCompletedFromEtcd(t *testing.T) {
 	t.Parallel()
 	server := etcdtest.One(t)
 	client := server.Client(t)
-	put(t, client, "reports", "x")
-	put(t, client, "reports", "y")
-	put(t, client, "relay", "x")
-	put(t, client, "other", "x")
-	for _, key := range []string{settle("retired").Last, hold.AreaRange(hold.AreaElect) + "re\x1b/1", hold.AreaRange(hold.AreaElect) + "re"} {
+	elect, sema := hold.AreaRange(hold.AreaElect), hold.AreaRange(hold.AreaSema)
+	for _, key := range []string{
+		elect + "reports/1", elect + "reports/2", elect + "relay/1", elect + "other/1", settle("retired").Last,
+		elect + "re\x1b/1", elect + "re", elect + "re/x",
+		sema + "uploads/2/1", sema + "uploads/2/2", sema + "up/3/1", sema + "reindex/1/1", sema + "up.none/0/1", sema + "up.none/2", sema + "up/2/1/1",
+		hold.AreaRange(hold.AreaLast) + "sema/upgrade/3/0", hold.SlotKey("up.slot", 2, 0).String(),
+	} {
 		if _, err := client.Put(t.Context(), key, "{}"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s := newShell("CONCH_ENDPOINTS=" + server.Endpoint())
-	for begun, want := range map[string][]string{
-		"":    {"other", "relay", "reports", "retired"},
-		"re":  {"relay", "reports", "retired"},
-		"rel": {"relay"},
-		"no":  nil,
-		"a/b": nil,
+	for _, row := range []struct {
+		kind, begun string
+		want        []string
+	}{
+		{"elect", "", []string{"other", "relay", "reports", "retired"}},
+		{"elect", "re", []string{"relay", "reports", "retired"}},
+		{"elect", "rel", []string{"relay"}},
+		{"elect", "no", nil},
+		{"elect", "a/b", nil},
+		{"sema", "", []string{"reindex", "up", "upgrade", "uploads"}},
+		{"sema", "up", []string{"up", "upgrade", "uploads"}},
+		{"sema", "upl", []string{"uploads"}},
+		{"sema", "reports", nil},
+		{"sema", "a/b", nil},
 	} {
-		// A machine that is busy may take longer than a user waits for.
+		s.offers(t, row.want, row.kind, row.begun)
+	}
+	for _, words := range [][]string{{"elect", "reports", "--", ""}, {"sema", "uploads", "--max", "2", "--", ""}} {
+		if got, directive := s.completed(t, words...); len(got) != 0 || directive != anyFile {
+			t.Errorf("a command: %q %s", got, directive)
+		}
+	}
+	got, _ := s.completed(t, "elect", "--endpoints", server.Endpoint(), "--wa")
+	equal(t, got, []string{"--wait", "--watch"})
+	got, _ = s.completed(t, "sema", "x", "--ma")
+	equal(t, got, []string{"--max"})
+	s.offers(t, []string{"2"}, "sema", "uploads", "--max", "")
+	s.offers(t, []string{"3"}, "sema", "upgrade", "--max", "")
+	s.offers(t, nil, "sema", "uploads", "--max", "3")
+	s.offers(t, nil, "sema", "up.none", "--max", "")
+	s.offers(t, nil, "sema", "a/b", "--max", "")
+	s.offers(t, nil, "sema", "--max", "")
+}
+
+// TestNoNameHidesOthersFromCompletion: of one there can be more keys than are read at once.
+func TestNoNameHidesOthersFromCompletion(t *testing.T) {
+	t.Parallel()
+	m := coordtest.Start(t, coordtest.Options{})
+	put := func(key string) {
+		if _, err := m.Put(key, "", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for slot := range completePage*completeMost + 1 {
+		put(hold.SemaKey("many", 1000, int64(slot)+1).String())
+	}
+	for slot := range completePage + 1 {
+		_, last := hold.SlotKeys("many", 1000, slot)
+		put(last.String())
+	}
+	for _, name := range []string{"a", "many-more", "many.more", "manyx", "z"} {
+		put(hold.SemaKey(name, 1, 1).String())
+	}
+	client := m.Client(t)
+	for begun, want := range map[string][]string{
+		"": {"a", "many", "many-more", "many.more", "manyx", "z"}, "many": {"many", "many-more", "many.more", "manyx"}, "manyx": {"manyx"},
+	} {
+		got := namesIn(t.Context(), client, hold.AreaRange(hold.AreaSema), begun)
+		slices.Sort(got)
+		equal(t, slices.Compact(got), want)
+	}
+	equal(t, namesIn(t.Context(), client, hold.AreaRange(hold.AreaLast)+"sema/", ""), []string{"many"})
+}
+
+// TestNamesOfSeveralKindsAreCompleted is what a command that takes any of them offers.
+func TestNamesOfSeveralKindsAreCompleted(t *testing.T) {
+	t.Parallel()
+	server := etcdtest.One(t)
+	client := server.Client(t)
+	for _, key := range []string{
+		hold.ElectKey("reports", 1).String(), hold.ElectKey("both", 1).String(), hold.SemaKey("both", 2, 2).String(),
+		coord.HostsPrefix + "h1", coord.HostsPrefix + "h1/x", coord.HostsPrefix + "\x1b",
+	} {
+		if _, err := client.Put(t.Context(), key, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for kinds, want := range map[string][]string{
+		"elect": {"both", "reports"}, "sema": {"both"}, "host": {"h1"}, "elect sema host": {"both", "h1", "reports"}, "cron": nil,
+	} {
 		var got []string
-		for range 20 {
-			var directive string
-			if got, directive = s.completed(t, "elect", begun); directive != noFile {
-				t.Errorf("%q: directive %s", begun, directive)
-			}
-			if slices.Equal(got, want) {
+		for range 20 { // a machine that is busy may take longer than a user waits
+			cmd, conn := &cobra.Command{}, &cli.Connection{}
+			conn.AddFlags(cmd.Flags())
+			cmd.SetContext(t.Context())
+			c := &call{env: newShell("CONCH_ENDPOINTS=" + server.Endpoint()).env()}
+			if got, _ = c.completeNames(cmd, conn, "", strings.Fields(kinds)...); slices.Equal(got, want) {
 				break
 			}
 		}
 		equal(t, got, want)
 	}
-	if got, directive := s.completed(t, "elect", "reports", "--", ""); len(got) != 0 || directive != anyFile {
-		t.Errorf("a command: %q %s", got, directive)
-	}
-	got, _ := s.completed(t, "elect", "--endpoints", server.Endpoint(), "--wa")
-	equal(t, got, []string{"--wait", "--watch"})
 }
 
 func TestNothingIsCompletedNorSaidWhereEtcdIsAway(t *testing.T) {
@@ -81,11 +170,13 @@ func TestNothingIsCompletedNorSaidWhereEtcdIsAway(t *testing.T) {
 	} {
 		s := newShell(environ)
 		began := time.Now()
-		if got, directive := s.completed(t, "elect", ""); len(got) != 0 || directive != noFile {
-			t.Errorf("%s: offered %q %s", name, got, directive)
+		for _, kind := range []string{"elect", "sema"} {
+			if got, directive := s.completed(t, kind, ""); len(got) != 0 || directive != noFile {
+				t.Errorf("%s: offered %q %s", name, got, directive)
+			}
 		}
 		// What a shell's script throws away, and no more.
-		if said := s.stderr.String(); said != "Completion ended with directive: ShellCompDirectiveNoFileComp\n" {
+		if said := s.stderr.String(); said != strings.Repeat("Completion ended with directive: ShellCompDirectiveNoFileComp\n", 2) {
 			t.Errorf("%s: said %q", name, said)
 		}
 		if took := time.Since(began); took > 10*time.Second {
@@ -105,6 +196,9 @@ func TestCommandsTopicsAndWordsAreCompleted(t *testing.T) {
 		"elect x --settle ":       {"auto", "off"},
 		"version --output ":       {"table", "json"},
 		"elect x --who --output ": {"table", "json"},
+		"sema x --settle ":        {"auto", "off"},
+		"sema x --guard ":         {"auto", "off"},
+		"sema x --log-format ":    {"text", "json"},
 	} {
 		got, directive := s.completed(t, strings.Split(line, " ")...)
 		equal(t, got, want)

@@ -56,7 +56,7 @@ func (c *call) elect() *cobra.Command {
 		},
 	}
 	f.declare(cmd)
-	cmd.ValidArgsFunction = c.completeOffice(f)
+	cmd.ValidArgsFunction = c.completeName(&f.Connection, hold.KindElect)
 	completeWords(cmd)
 	return cmd
 }

@@ -56,6 +56,8 @@ func (c *call) sema() *cobra.Command {
 		},
 	}
 	f.declare(cmd)
+	cmd.ValidArgsFunction = c.completeName(&f.Connection, hold.KindSema)
+	_ = cmd.RegisterFlagCompletionFunc("max", c.completeMax(&f.Connection))
 	completeWords(cmd)
 	return cmd
 }
