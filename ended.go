@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -46,9 +47,18 @@ func LastEnd(ctx context.Context, cli *clientv3.Client, o SettleOptions) (end En
 	if err != nil {
 		return Ended{}, false, fmt.Errorf("read last end: %w", err)
 	}
-	var w wireEnd
-	if len(got.Kvs) == 0 || json.Unmarshal(got.Kvs[0].Value, &w) != nil {
+	if len(got.Kvs) == 0 {
 		return Ended{}, false, nil
 	}
-	return Ended{Token: uint64(w.Rev), Holder: unembed(w.Holder), How: w.How, At: w.At}, true, nil
+	end, found = DecodeEnded(got.Kvs[0])
+	return end, found, nil
+}
+
+// DecodeEnded reads a last record, for who reads it in a request of its own. ok is false where it is not readable.
+func DecodeEnded(kv *mvccpb.KeyValue) (end Ended, ok bool) {
+	var w wireEnd
+	if json.Unmarshal(kv.Value, &w) != nil {
+		return Ended{}, false
+	}
+	return Ended{Token: uint64(w.Rev), Holder: unembed(w.Holder), How: w.How, At: w.At}, true
 }
