@@ -66,6 +66,11 @@ var rules = []rule{
 		Why:   "a dashboard sees through an interface, so it can hold or fire nothing by itself",
 	},
 	{
+		Of: []string{"./internal/view"}, May: []string{"std", "./internal/hold"},
+		Never: anyEtcd,
+		Why:   "the model is made of keys and revisions and proven by tables, and what shows it must not have to link etcd",
+	},
+	{
 		Of:    []string{"./internal/view/web"},
 		May:   []string{"std", "./internal/view/..."},
 		Never: append([]string{"./internal/view/top/..."}, anyEtcd...),
