@@ -46,7 +46,7 @@ func (s *shelf) Events(events []*clientv3.Event, _ int64) {
 }
 
 // Fresh is where a program notes how old what it shows may be.
-func (s *shelf) Fresh(time.Time) {}
+func (s *shelf) Fresh(time.Time, int64) {}
 
 // Trouble is where it logs.
 func (s *shelf) Trouble(err error) { fmt.Println("trouble:", err) }

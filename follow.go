@@ -20,6 +20,9 @@ type FollowOptions struct {
 	StaleAfter time.Duration
 	// PageSize is how many keys are read at once for a list. Default 5000.
 	PageSize int
+	// Ask has it prove that nothing was missed as soon as it can, each time that a value comes: a Fresh follows that is
+	// about a later moment. nil: nobody asks.
+	Ask <-chan struct{}
 }
 
 const (
@@ -59,9 +62,10 @@ type FollowHandler interface {
 	// Events tells all that revision rev did to the keys, at least one event. The last state before it is that
 	// of the call before: no revision between the two touched a key.
 	Events(events []*clientv3.Event, rev int64)
-	// Fresh says that what was told includes all that etcd had at that time. It says so again and again, and
-	// falls silent when that cannot be proven: time.Since(at) is how old what was told may be.
-	Fresh(at time.Time)
+	// Fresh says that what was told includes all that etcd had at that time, which it had up to revision rev: no
+	// revision up to rev is missing. It says so again and again, and falls silent when that cannot be proven:
+	// time.Since(at) is how old what was told may be.
+	Fresh(at time.Time, rev int64)
 	// Trouble says what went wrong. It is tried again until ctx ends, and no cause for alarm while Fresh is not
 	// too old.
 	Trouble(err error)

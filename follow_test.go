@@ -21,9 +21,11 @@ import (
 type notes struct {
 	heard chan string // lists and events
 	slow  time.Duration
+	ask   chan struct{}
 
 	mu       sync.Mutex
 	asOf     time.Time
+	upTo     int64
 	troubles []error
 }
 
@@ -51,10 +53,10 @@ func (n *notes) Events(events []*clientv3.Event, rev int64) {
 	n.heard <- text
 }
 
-func (n *notes) Fresh(at time.Time) {
+func (n *notes) Fresh(at time.Time, rev int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.asOf = at
+	n.asOf, n.upTo = at, rev
 }
 
 func (n *notes) Trouble(err error) {
@@ -68,6 +70,13 @@ func (n *notes) age() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return time.Since(n.asOf)
+}
+
+// includes reports what revision is proven to be included in what was told.
+func (n *notes) includes() int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.upTo
 }
 
 // troubled reports whether it was told of that trouble.
@@ -95,11 +104,11 @@ type following struct {
 func inFollow(t *testing.T, n *notes, f func(w *following)) {
 	t.Helper()
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		n.heard = make(chan string, 10_000)
+		n.heard, n.ask = make(chan string, 10_000), make(chan struct{})
 		w.write("/p/a", "1")
 		ctx, cancel := context.WithCancelCause(w.Context())
 		fw := &following{world: w, notes: n, cli: w.m.Client(w), cancel: cancel, done: make(chan error, 1)}
-		go func() { fw.done <- Follow(ctx, fw.cli, FollowOptions{Prefix: "/p/"}, n) }()
+		go func() { fw.done <- Follow(ctx, fw.cli, FollowOptions{Prefix: "/p/", Ask: n.ask}, n) }()
 		fw.hears("list /p/a=1")
 		f(fw)
 		cancel(errEnough)
@@ -129,6 +138,40 @@ func (w *following) hears(want ...string) {
 			w.Fatalf("never told %q", one)
 		}
 	}
+}
+
+func TestFollowProvesAtOnceWhenItIsAsked(t *testing.T) {
+	inFollow(t, &notes{}, func(w *following) {
+		synctest.Wait() // it has made its watch
+		time.Sleep(time.Second)
+		w.write("/other", "1")
+		w.ask <- struct{}{}
+		synctest.Wait()
+		if w.age() != 0 || w.includes() != w.m.Rev() {
+			t.Errorf("it is %v old, and includes revision %d of %d", w.age(), w.includes(), w.m.Rev())
+		}
+
+		// While one answer is on its way, what is asked then is about later.
+		w.m.HoldWatches(true)
+		w.ask <- struct{}{}
+		synctest.Wait()
+		time.Sleep(time.Second) // fake time
+		w.write("/other", "2")
+		w.ask <- struct{}{}
+		synctest.Wait()
+		if w.age() != time.Second {
+			t.Errorf("it is %v old", w.age())
+		}
+		w.m.HoldWatches(false)
+		synctest.Wait()
+		if w.age() != 0 || w.includes() != w.m.Rev() {
+			t.Errorf("it is %v old, and includes revision %d of %d", w.age(), w.includes(), w.m.Rev())
+		}
+		time.Sleep(4 * time.Second) // fake time
+		if w.age() != 4*time.Second {
+			t.Errorf("it is %v old: it has proven what nobody asked for", w.age())
+		}
+	})
 }
 
 func (w *following) hearsNothing(d time.Duration) {

@@ -109,7 +109,7 @@ func (s *standing) Events(events []*clientv3.Event, _ int64) {
 }
 
 // Fresh takes in how old what is known may be.
-func (s *standing) Fresh(at time.Time) {
+func (s *standing) Fresh(at time.Time, _ int64) {
 	s.mu.Lock()
 	s.asOf = at
 	s.mu.Unlock()

@@ -34,9 +34,10 @@ import (
 type tail struct {
 	cli    *clientv3.Client
 	prefix string
-	every  time.Duration // from one proof to the next question
-	within time.Duration // how long an answer may take
-	page   int64         // keys a page of a list
+	every  time.Duration   // from one proof to the next question
+	within time.Duration   // how long an answer may take
+	page   int64           // keys a page of a list
+	hurry  <-chan struct{} // somebody wants a proof soon
 	to     FollowHandler
 
 	rev     int64     // (F1); 0: not known, list
@@ -49,7 +50,7 @@ type tail struct {
 }
 
 func newTail(cli *clientv3.Client, o FollowOptions, to FollowHandler) *tail {
-	return &tail{cli: cli, prefix: o.Prefix, every: o.StaleAfter / 2, within: o.StaleAfter / 4, page: int64(o.PageSize), to: to}
+	return &tail{cli: cli, prefix: o.Prefix, every: o.StaleAfter / 2, within: o.StaleAfter / 4, page: int64(o.PageSize), hurry: o.Ask, to: to}
 }
 
 // Why a watch is given up.
@@ -114,7 +115,7 @@ func (t *tail) list(ctx context.Context) error {
 	t.rev, t.highest, t.asked = head.GetRevision(), head.GetRevision(), 0
 	t.cluster, t.term = head.GetClusterId(), head.GetRaftTerm()
 	t.to.List(all, t.rev)
-	t.to.Fresh(sent)
+	t.to.Fresh(sent, t.rev)
 	return nil
 }
 
@@ -151,14 +152,24 @@ func (t *tail) watch(ctx context.Context) error {
 
 	due := time.NewTimer(t.reach(ctx))
 	defer due.Stop()
+	again := false // somebody has asked since it was asked
 	for {
 		select {
+		case <-t.hurry:
+			if again = t.asked != 0; !again {
+				due.Reset(0)
+			}
 		case got, open := <-events:
 			waits := t.asked != 0
 			if err := t.take(got, open); err != nil {
 				return err
 			}
-			if waits && t.asked == 0 {
+			switch {
+			case !waits || t.asked != 0:
+			case again:
+				again = false
+				due.Reset(0)
+			default:
 				due.Reset(t.every)
 			}
 		case <-due.C:
@@ -253,8 +264,8 @@ func (t *tail) reach(ctx context.Context) time.Duration {
 // reached notes that the watch has delivered everything up to rev.
 func (t *tail) reached(rev int64) {
 	t.highest = max(t.highest, rev)
-	if t.asked != 0 && rev >= t.asked {
+	if asked := t.asked; asked != 0 && rev >= asked {
 		t.asked = 0
-		t.to.Fresh(t.askedAt)
+		t.to.Fresh(t.askedAt, asked)
 	}
 }

@@ -172,7 +172,7 @@ func (h hostHandler) Events(events []*clientv3.Event, _ int64) {
 	})
 }
 
-func (h hostHandler) Fresh(at time.Time) {
+func (h hostHandler) Fresh(at time.Time, _ int64) {
 	h.w.enter(func(r *roll, _ time.Time) { r.fresh(at) })
 }
 

@@ -41,7 +41,7 @@ func (a *account) Events(events []*clientv3.Event, rev int64) {
 	a.sizes <- len(events)
 }
 
-func (a *account) Fresh(time.Time) {}
+func (a *account) Fresh(time.Time, int64) {}
 func (a *account) Trouble(error)   {}
 
 // TestEtcdTellsEachRevisionWhole is what coord.Follow stands on. etcd sends what a watch has missed a thousand
