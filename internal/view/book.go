@@ -50,16 +50,18 @@ func (b *Book) Standing(n Name) Standing {
 	return Stand(n, slices.Collect(maps.Values(b.names[n])), b.Rev)
 }
 
-// Standings are those of all names that there is a key of, by kind and name; the keys that have none come first.
-func (b *Book) Standings() []Standing {
-	var all []Standing
-	for n := range b.names {
+// Names are those that there is a key of, in order.
+func (b *Book) Names() []Name { return slices.SortedFunc(maps.Keys(b.names), Name.Compare) }
+
+// Standings are how all names stand that there is a key of, in order; the keys that have none come first.
+func (b *Book) Standings() (all []Standing) {
+	for _, n := range b.Names() {
 		all = append(all, b.Standing(n))
 	}
-	slices.SortFunc(all, func(x, y Standing) int { return x.Name.compare(y.Name) })
 	return all
 }
 
-func (n Name) compare(o Name) int {
+// Compare orders names by kind, and then by name.
+func (n Name) Compare(o Name) int {
 	return cmp.Or(strings.Compare(n.Kind, o.Kind), strings.Compare(n.Name, o.Name))
 }

@@ -10,4 +10,15 @@
 //
 // One name is read in one transaction, and no key beyond those of that name: a user may be allowed no more. Many names are
 // read in pages at one revision.
+//
+// # Following
+//
+// Follow follows one name, FollowAll everything. Both stand on coord.Follow, which survives what becomes of etcd, and do all
+// that is told in one goroutine:
+//
+//	coord.Follow ──keys──► relay ──► pupil ──► who is told
+//	                         └─ no proof for StaleAfter ──► Stale; the next ──► Fresh
+//
+// A pupil that has to read more, and is not answered, asks again until it is: what it is told meanwhile waits, and is not
+// skipped. So what is told is always true of its revision, and late at worst; and that it is late is told too.
 package live
