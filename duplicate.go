@@ -45,7 +45,7 @@ func (e *DuplicateHostError) Unwrap() error { return ErrDuplicateHost }
 // duplicateOf is what a key, found in a reply of revision seen, tells about its owner. A value that cannot be
 // read leaves the UUID.
 func duplicateOf(kv *mvccpb.KeyValue, seen int64) *DuplicateHostError {
-	m, _ := decodeHost(kv)
+	m, _ := DecodeHost(kv)
 	return &DuplicateHostError{Host: m, Lease: clientv3.LeaseID(kv.Lease), Left: -1, rev: kv.CreateRevision, seen: seen}
 }
 

@@ -42,7 +42,7 @@ func (w *world) said(key string) HostMetadata {
 	if kv == nil {
 		w.Fatalf("no key %s; keys %s", key, w.keys())
 	}
-	m, err := decodeHost(kv)
+	m, err := DecodeHost(kv)
 	w.must(err)
 	return m
 }

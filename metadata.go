@@ -151,8 +151,9 @@ func readHost(kv *mvccpb.KeyValue) (hostValue, error) {
 	return v, nil
 }
 
-// decodeHost is the metadata of readHost.
-func decodeHost(kv *mvccpb.KeyValue) (HostMetadata, error) {
+// DecodeHost reads the key of a host, for who lists them in a request of its own. The key decides who the host is, whatever
+// its value says. A value that is none is an error, and the host is up all the same: what is returned then has its UUID.
+func DecodeHost(kv *mvccpb.KeyValue) (HostMetadata, error) {
 	v, err := readHost(kv)
 	return v.HostMetadata, err
 }

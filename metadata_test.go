@@ -94,7 +94,7 @@ func TestAHostIsReadBackAsItWasWritten(t *testing.T) {
 			StartedAt: rapid.Int64().Draw(t, "started"), Labels: rapid.MapOfN(text, text, 1, 3).Draw(t, "labels"),
 		}
 		kv := &mvccpb.KeyValue{Key: []byte(hostKey("", m.HostUUID)), Value: []byte(encodeHost(m))}
-		got, err := decodeHost(kv)
+		got, err := DecodeHost(kv)
 		if err != nil || !reflect.DeepEqual(got, m) || !got.same(m) {
 			t.Fatalf("%+v, want %+v: %v", got, m, err)
 		}
@@ -112,7 +112,7 @@ func TestAHostIsWhoItsKeySays(t *testing.T) {
 		``: true, `[]`: true, `{"hostname":7}`: true, `{"host_uuid":"other"`: true, "\x00\xff": true, `{"started_at_unix_ns":1e99}`: true,
 		`{"hostname":"` + strings.Repeat("h", hostLimit) + `"}`: true,
 	} {
-		got, err := decodeHost(&mvccpb.KeyValue{Key: []byte("/coord/hosts/u"), Value: []byte(value)})
+		got, err := DecodeHost(&mvccpb.KeyValue{Key: []byte("/coord/hosts/u"), Value: []byte(value)})
 		if got.HostUUID != "u" || (err != nil) != wantErr {
 			t.Errorf("%.40q: %+v, %v", value, got, err)
 		}

@@ -59,7 +59,7 @@ func (a *audience) knows(truth []*mvccpb.KeyValue) error {
 	}
 	is := map[string]HostMetadata{}
 	for _, kv := range truth {
-		m, _ := decodeHost(kv)
+		m, _ := DecodeHost(kv)
 		is[m.HostUUID] = m
 	}
 	if !maps.EqualFunc(a.up, is, HostMetadata.same) {
