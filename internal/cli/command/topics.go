@@ -28,7 +28,8 @@ const exitCodesText = `Of a command that runs CMD:
   69         etcd cannot be reached, no session could be made, or no guard could be started
   70         the hold was lost while CMD ran; CMD was ended
   71         --fence-on-lose: on-lose did not succeed, and the hold was left to its TTL
-  75         not acquired: --nonblock, --wait ran out, on-acquire failed, or another process has the UUID
+  75         not acquired: --nonblock, --wait ran out, on-acquire failed, another --max is in use, or another process
+             has the UUID
   77         etcd refused for want of permission
   126        CMD was found and cannot be executed; nothing was acquired
   127        CMD was not found; nothing was acquired
@@ -57,6 +58,7 @@ What CMD sees, in place of what it would inherit:
   CONCH_NAME   what is held
   CONCH_REV    the fencing token: it rises with each hold
   CONCH_LEASE  the lease in etcd, hexadecimal
+  CONCH_SLOT   of conch sema: the slot, a number from 0 to N-1
   CONCH_RUN    marks the descendants of this run: leave it alone
 
 Hooks see these too, and CONCH_HOOK, which is on-acquire or on-lose, and CONCH_HELD, yes or no.
