@@ -129,7 +129,7 @@ var inherited = []string{
 
 var signals = map[string]syscall.Signal{
 	"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT,
-	"USR1": syscall.SIGUSR1, "PIPE": syscall.SIGPIPE, "KILL": syscall.SIGKILL,
+	"USR1": syscall.SIGUSR1, "PIPE": syscall.SIGPIPE, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT,
 }
 
 func signal(ts *testscript.TestScript, args []string) {
@@ -248,7 +248,7 @@ func (w *world) unclean(ts *testscript.TestScript, args []string) {
 	ts.Check(err)
 }
 
-// request asks the nth of an office, or of a semaphore, to leave.
+// request asks the nth of an office, or of a semaphore, to leave; now, or as if it were at a time.
 func (w *world) request(ts *testscript.TestScript, args []string) {
 	_, _, lease := w.nth(ts, args[0], args[1])
 	kind, name, found := strings.Cut(args[0], "/")
@@ -256,6 +256,11 @@ func (w *world) request(ts *testscript.TestScript, args []string) {
 		kind, name = hold.KindElect, args[0]
 	}
 	asks := hold.Eviction{Host: "desk", PID: 7, At: time.Now()}
+	if len(args) > 2 {
+		at, err := time.Parse(time.RFC3339, args[2])
+		ts.Check(err)
+		asks.At = at
+	}
 	_, err := w.client.Put(context.Background(), hold.EvictKey(kind, name, int64(lease)).String(), asks.Encode(), clientv3.WithLease(lease))
 	ts.Check(err)
 }

@@ -12,8 +12,9 @@
 // environment but CONCH_ENDPOINTS and CONCH_TTL. $SILENT, $REFUSED and $NOTGRPC are endpoints of those kinds, $TRAP is one that
 // fails the test when it is contacted.
 //
-// The scripts run a second time, but for two that are about plain connections, on an etcd with mutual TLS, as a user who
-// may do no more than it has to; those in the folder secure run there only. Beside the commands of testscript:
+// The scripts run a second time, but for some that are about plain connections, on an etcd with mutual TLS, as a user who
+// may do no more than it has to; those in the folder secure run there only. Those in the folder alone have an etcd that
+// nobody else uses. Beside the commands of testscript:
 //
 //	exits CODE PROGRAM ARG...    run a program that has to exit with CODE
 //	spawn NAME PROGRAM ARG...    start one; its output goes to NAME.out and NAME.err when it has ended
@@ -27,7 +28,7 @@
 //	revoke OFFICE N              revoke the lease of the Nth key
 //	delete OFFICE N              delete the Nth key
 //	unclean OFFICE               leave the record of a hold of which nothing else is left; sema/NAME/MAX/SLOT: of a slot
-//	request OFFICE N             ask the holder of the Nth key to leave
+//	request OFFICE N [TIME]      ask the holder of the Nth key to leave, or have asked it at a time
 //	host UUID FILE               wait for the key of a host and write its value to a file
 //	nohost UUID                  wait until there is none
 //	losehost UUID                delete it

@@ -26,10 +26,28 @@ func TestMain(m *testing.M) {
 
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	programs := run.BuildDev(t)
 	server := etcdtest.Shared(t)
-	w := &world{client: server.Client(t), programs: programs}
-	endpoints := map[string]string{
+	w := &world{client: server.Client(t), programs: run.BuildDev(t)}
+	play(t, w, testscript.Params{Dir: "."}, plain(t, server))
+}
+
+// TestScriptsOnAnEtcdOfTheirOwn plays those that look at everything there is.
+func TestScriptsOnAnEtcdOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("alone/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		server := etcdtest.One(t)
+		w := &world{client: server.Client(t), programs: run.BuildDev(t)}
+		play(t, w, testscript.Params{Files: []string{file}}, plain(t, server))
+	}
+}
+
+// plain is the environment of scripts on an etcd without TLS and users.
+func plain(t *testing.T, server *etcdtest.Server) map[string]string {
+	return map[string]string{
 		"CONCH_ENDPOINTS": server.Endpoint(),
 		"CONCH_TTL":       "60s", // so that a machine which is busy loses no hold
 		"SILENT":          etcdtest.Silent(t),
@@ -38,7 +56,6 @@ func TestScripts(t *testing.T) {
 		"TRAP":            etcdtest.Untouched(t),
 		"SHARED":          server.Endpoint(),
 	}
-	play(t, w, testscript.Params{Dir: "."}, endpoints)
 }
 
 // play runs scripts, each with an office of its own.

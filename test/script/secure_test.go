@@ -87,8 +87,8 @@ func TestScriptsAsALeastPrivilegedUser(t *testing.T) {
 	}
 	var files []string
 	for _, script := range append(scripts, more...) {
-		// These are about connections without TLS and users, and members of our own; the doctor of a secured etcd has a script of its own.
-		if !slices.Contains([]string{"unreachable.txtar", "access.txtar", "dev.txtar", "doctor.txtar"}, script) {
+		// These are about connections without TLS and users, and members of our own.
+		if !slices.Contains([]string{"unreachable.txtar", "access.txtar", "dev.txtar"}, script) {
 			files = append(files, script)
 		}
 	}

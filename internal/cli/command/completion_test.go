@@ -197,6 +197,7 @@ func TestCommandsTopicsAndWordsAreCompleted(t *testing.T) {
 		"version --output ":       {"table", "json"},
 		"elect x --who --output ": {"table", "json"},
 		"sema x --settle ":        {"auto", "off"},
+		"doctor --output ":        {"table", "json"},
 		"sema x --guard ":         {"auto", "off"},
 		"sema x --log-format ":    {"text", "json"},
 	} {

@@ -12,11 +12,11 @@ import (
 	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/cli/doctor"
-	"github.com/go-coord/coord/internal/hold"
 )
 
 const doctorLong = `Asks each endpoint by itself, measures round trips, asks for leases and permissions, lists alarms and
-odd keys, and prints the arithmetic of a hold with these values. It changes nothing.
+odd keys, prints the arithmetic of a hold with these values, and says what is wrong with how offices,
+semaphores and hosts stand. It changes nothing.
 
 Exit codes: 0 all is well, warnings included; 1 something fails; 64 usage; 69 no endpoint answers.`
 
@@ -59,6 +59,7 @@ func (c *call) doctor() *cobra.Command {
 	flags.Var(cli.Duration(&f.plan.Margin, "a duration above 0, such as 500ms", cli.Positive), "kill-margin", "the --kill-margin to judge by")
 	f.output.AddFlags(flags, "how to print")
 	f.AddFlags(flags)
+	completeWords(cmd)
 	return cmd
 }
 
@@ -88,7 +89,7 @@ func (f *doctorFlags) print(found []doctor.Finding) []byte {
 	}
 	t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	for _, one := range found {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", one.Level, one.Check, dash(hold.Escape(one.Target)), one.Text)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", one.Level, one.Check, dash(one.Target), one.Text)
 	}
 	_ = t.Flush()
 	return out.Bytes()

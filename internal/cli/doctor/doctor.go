@@ -1,6 +1,7 @@
-// Package doctor looks at an etcd with the eyes of a hold: is it there, fast enough, healthy, and does it let us do what
-// a hold needs. It changes nothing: the two leases that it asks for carry no key and are revoked, and what it must be
-// allowed to write is asked for in a branch of a transaction that is never taken.
+// Package doctor looks at an etcd with the eyes of a hold: is it there, fast enough, healthy, does it let us do what
+// a hold needs, and is there anything wrong with what is held in it. It changes nothing: the two leases that it asks for
+// carry no key and are revoked, and what it must be allowed to write is asked for in a branch of a transaction that is
+// never taken.
 package doctor
 
 import (
@@ -32,8 +33,8 @@ const (
 type Finding struct {
 	Check  string `json:"check"`  // a stable word
 	Level  Level  `json:"level"`  // ok, note, warn or fail
-	Target string `json:"target"` // endpoint, prefix or key; empty where it is about the cluster
-	Text   string `json:"text"`   // for people; safe on a terminal
+	Target string `json:"target"` // endpoint, prefix, key or name; empty where it is about the cluster
+	Text   string `json:"text"`   // for people. Both are safe on a terminal
 }
 
 // Plan is what is to be judged: a hold with these values.
@@ -42,10 +43,12 @@ type Plan struct {
 }
 
 const (
-	roundTrips = 5    // the median counts
-	scanPage   = 1000 // keys a request
+	roundTrips = 5   // the median counts
+	scanPage   = 500 // keys a request
 	scanMost   = 100_000
-	showMost   = 5 // odd keys that are named
+	showMost   = 5   // of one sort of finding
+	targetMost = 250 // bytes, before they are escaped
+	textMost   = 400
 )
 
 // visit is one run.
@@ -76,14 +79,14 @@ func visitBy(ctx context.Context, dial dial, s cli.Settings, plan Plan) ([]Findi
 	if !v.endpoints(ctx) {
 		return v.found, fmt.Errorf("%w: no endpoint of %s answers", hold.ErrUnreachable, strings.Join(s.Endpoints, ","))
 	}
-	for _, look := range []func(context.Context){v.roundTrip, v.lease, v.arithmetic, v.alarms, v.permissions, v.keys} {
+	for _, look := range []func(context.Context){v.roundTrip, v.lease, v.arithmetic, v.alarms, v.permissions, v.keys, v.hosts} {
 		look(ctx)
 	}
 	return v.found, nil
 }
 
 func (v *visit) say(check string, level Level, target, format string, args ...any) {
-	v.found = append(v.found, Finding{check, level, target, hold.EscapeCut(fmt.Sprintf(format, args...), 400)})
+	v.found = append(v.found, Finding{check, level, hold.EscapeCut(target, targetMost), hold.EscapeCut(fmt.Sprintf(format, args...), textMost)})
 }
 
 // bounded is the time for one question.

@@ -65,6 +65,23 @@ func worst(found []Finding, check string) Level {
 	return level
 }
 
+func put(t *testing.T, m *coordtest.Medium, key, value string, lease clientv3.LeaseID) {
+	t.Helper()
+	if _, err := m.Put(key, value, lease); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// visited is what is found in an etcd in memory.
+func visited(t *testing.T, m *coordtest.Medium) []Finding {
+	t.Helper()
+	found, err := visitBy(t.Context(), into(t, map[string]*coordtest.Medium{"m": m}), settings("m"), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 func TestASoundEtcd(t *testing.T) {
 	t.Parallel()
 	etcd := etcdtest.Cluster(t, 1)
@@ -89,7 +106,10 @@ func TestASoundEtcd(t *testing.T) {
 		"ok arithmetic : ttl 10s: renewed every 1s; etcd may be silent for 2.5s; SIGTERM 3.5s after the last renewal, SIGKILL after 8.5s",
 		"silence : etcd may be silent for 2.5s",
 		"ok alarms : none", "ok permission /conch/v1/elect/: may", "ok permission /conch/v1/open/elect/: may", "ok permission /conch/v1/last/elect/: may",
-		"ok keys /conch/v1/: 0 keys seen",
+		"ok permission /conch/v1/evict/elect/: may read and write", "ok permission /conch/v1/sema/: may read and write", "ok permission /conch/v1/slot/: may read and write",
+		"ok permission /conch/v1/open/sema/: may", "ok permission /conch/v1/last/sema/: may", "ok permission /conch/v1/evict/sema/: may",
+		"ok permission /conch/v1/spread/: may", "ok permission /coord/hosts/: may read and write",
+		"ok keys /conch/v1/: 0 keys seen", "ok hosts /coord/hosts/: 0 registered",
 	)
 
 	// It has changed nothing, and left no lease.
@@ -102,26 +122,28 @@ func TestASoundEtcd(t *testing.T) {
 	}
 }
 
-func TestOddKeysAndUnsettledOffices(t *testing.T) {
+func TestOddKeys(t *testing.T) {
 	t.Parallel()
 	m := coordtest.Start(t, coordtest.Options{})
-	open, _ := hold.OfficeKeys("dead")
-	held, _ := hold.OfficeKeys("held")
 	for _, key := range []string{
-		open.String(), held.String(), hold.ElectKey("held", 7).String(),
-		"/conch/v1/elect/a/b/c", "/conch/v1/\x1b[31mred", "/conch/v1/1", "/conch/v1/2", "/conch/v1/3", "/conch/v1/4", "/elsewhere",
+		"/conch/v1/elect/a/b/c", "/conch/v1/last/elect/a/b", "/conch/v1/\x1b[31mred", "/conch/v1/1", "/conch/v1/2", "/conch/v1/3", "/elsewhere",
 	} {
-		if _, err := m.Put(key, "", 0); err != nil {
-			t.Fatal(err)
-		}
+		put(t, m, key, "", 0)
 	}
-	found, err := visitBy(t.Context(), into(t, map[string]*coordtest.Medium{"m": m}), settings("m"), plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tells(t, found, "keys /conch/v1/: 9 keys seen", "warn unsettled dead: the last hold did not say", "warn keys /conch/v1/1: is no key of ours", "keys /conch/v1/: 1 more such keys")
-	if text := told(found); strings.Contains(text, "\x1b") || strings.Contains(text, "unsettled held") {
+	found := visited(t, m)
+	tells(t, found, "ok keys /conch/v1/: 6 keys seen", "warn keys /conch/v1/1: is no key of ours, and in the way of none",
+		"warn keys /conch/v1/elect/a/b/c: is no key of ours, and lies among those of a: it may keep others out of that", "warn keys /conch/v1/: 1 more such keys")
+	if text := told(found); strings.Contains(text, "\x1b") {
 		t.Errorf("%q", text)
+	}
+	for key, want := range map[string]string{
+		"/conch/v1/sema/up/x/1": "among those of up:", "/conch/v1/slot/up/2/5": "among those of up:", "/conch/v1/open/sema/up/2": "among those of up:",
+		"/conch/v1/elect/a/zz": "among those of a:", "/conch/v1/spread/up/h/zz": "among those of up:",
+		"/conch/v1/spread/": "way of none", "/conch/v1/sema/\x1b/2/1": "way of none", "/conch/v1/last/sema/up/2/1/1": "way of none", "/conch/v1/evict/elect/a/zz": "way of none",
+	} {
+		if got := inTheWay(key); !strings.Contains(got, want) {
+			t.Errorf("%q: %s, want %q", key, got, want)
+		}
 	}
 }
 
@@ -144,7 +166,7 @@ func TestTroubles(t *testing.T) {
 		}, "lease", Fail, "out of space"},
 		"no right to read": {func(m *coordtest.Medium) {
 			m.Inject(coordtest.Rule{Method: coordtest.Range, Times: coordtest.Forever, Action: coordtest.Refuse(rpctypes.ErrGRPCPermissionDenied)})
-		}, "keys", Note, "/conch/v1/elect/: cannot be listed"},
+		}, "keys", Note, "may not list all of it, nor /conch/v1/elect/, /conch/v1/open/elect/, /conch/v1/evict/elect/, /conch/v1/sema/"},
 		"no reads": {func(m *coordtest.Medium) {
 			m.Inject(coordtest.Rule{Method: coordtest.Range, Action: coordtest.Refuse(rpctypes.ErrGRPCCorrupt)})
 		}, "round-trip", Fail, "failed"},
@@ -153,7 +175,7 @@ func TestTroubles(t *testing.T) {
 		}, "keys", Fail, "cannot be listed"},
 		"no right to write": {func(m *coordtest.Medium) {
 			m.Inject(coordtest.Rule{Method: coordtest.Txn, Times: coordtest.Forever, Action: coordtest.Refuse(rpctypes.ErrGRPCPermissionDenied)})
-		}, "permission", Fail, "may not read and write"},
+		}, "permission", Fail, "may neither read nor write; conch elect has to read and write"},
 		"no transactions": {func(m *coordtest.Medium) {
 			m.Inject(coordtest.Rule{Method: coordtest.Txn, Times: coordtest.Forever, Action: coordtest.Refuse(rpctypes.ErrGRPCCorrupt)})
 		}, "permission", Fail, "cannot be found out"},

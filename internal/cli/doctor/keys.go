@@ -3,103 +3,189 @@ package doctor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/view"
+	"github.com/go-coord/coord/internal/view/live"
 )
 
-// probe is an office that is asked about and never held: its name sorts behind most.
-const probe = "zz-conch-doctor"
-
-// permissions asks for every kind of key that a hold reads and writes.
-func (v *visit) permissions(ctx context.Context) {
-	open, last := hold.OfficeKeys(probe)
-	for _, key := range []string{hold.ElectKey(probe, 1).String(), open.String(), last.String()} {
-		area := key[:strings.LastIndex(key, probe)]
-		try, cancel := v.bounded(ctx)
-		err := cli.Permitted(try, v.cli, cli.Need{Key: key}, cli.Need{Key: key, Writes: true})
-		cancel()
-		switch {
-		case err == nil:
-			v.say("permission", OK, area, "may read and write")
-		case errors.Is(cli.Classify(err), hold.ErrPermission):
-			v.say("permission", Fail, area, "may not read and write: %v", err)
-		default:
-			v.say("permission", Fail, area, "cannot be found out: %v", cli.Classify(err))
-		}
-	}
-}
-
-// census is what lies below our root.
+// census is what lies below our root, at one revision.
 type census struct {
-	seen int
-	odd  []string        // no keys of ours
-	held map[string]bool // offices with candidates
-	open []string        // offices with an open record
+	book   *view.Book
+	seen   int
+	cut    bool      // there is more
+	odd    []string  // no keys of ours
+	asked  []request // to leave
+	hidden []string  // prefixes that this user may not list
 }
 
-// keys looks at what there is: what cannot be read as a key of ours, and records that no holder closed. A user who may
-// not list all of it may well be allowed to list its own parts.
+// listTries is how often it is begun to list everything: between two pages its revision may have been compacted.
+const listTries = 3
+
+// keys looks at what there is: what cannot be read as a key of ours, and what is wrong with how things stand.
 func (v *visit) keys(ctx context.Context) {
-	open, _ := hold.OfficeKeys("")
-	c := &census{held: map[string]bool{}}
-	err := v.list(ctx, hold.Root, c)
-	if errors.Is(err, hold.ErrPermission) {
-		v.say("keys", Note, hold.Root, "this user may not list all of it")
-		for _, part := range []string{hold.AreaRange(hold.AreaElect), open.String()} {
-			if err := v.list(ctx, part, c); err != nil {
-				v.say("keys", Note, part, "cannot be listed: %v", err)
-				return
-			}
-		}
-	} else if err != nil {
+	c, err := v.census(ctx)
+	for try := 1; try < listTries && errors.Is(err, rpctypes.ErrCompacted); try++ {
+		c, err = v.census(ctx)
+	}
+	if err != nil {
 		v.say("keys", Fail, hold.Root, "cannot be listed: %v", err)
 		return
 	}
-	v.say("keys", OK, hold.Root, "%d keys seen%s", c.seen, map[bool]string{true: ", and there are more"}[c.seen >= scanMost])
-	for _, key := range c.odd[:min(len(c.odd), showMost)] {
-		v.say("keys", Warn, hold.EscapeCut(key, 120), "is no key of ours, and in the way of none")
+	v.tell(c)
+}
+
+// tell says what was seen.
+func (v *visit) tell(c *census) {
+	if len(c.hidden) > 0 {
+		v.say("keys", Note, hold.Root, "this user may not list all of it%s", c.unjudged())
 	}
-	if more := len(c.odd) - showMost; more > 0 {
-		v.say("keys", Warn, hold.Root, "%d more such keys", more)
+	if !c.blind() {
+		v.say("keys", OK, hold.Root, "%d keys seen%s", c.seen, map[bool]string{true: ", and there are more"}[c.cut])
 	}
-	left := slices.DeleteFunc(c.open, func(name string) bool { return c.held[name] })
-	for _, name := range left[:min(len(left), showMost)] {
-		v.say("unsettled", Warn, name, "the last hold did not say that its child is gone: whoever comes next waits for its TTL")
+	p := pile{check: "keys", level: Warn, root: hold.Root, what: "such keys"}
+	for _, key := range c.odd {
+		p.add(key, "is no key of ours, and %s", inTheWay(key))
 	}
-	if more := len(left) - showMost; more > 0 {
-		v.say("unsettled", Warn, hold.Root, "%d more such offices", more)
+	v.show(p)
+	if c.cut {
+		v.say("keys", Note, hold.Root, "these are too many to say how offices and semaphores stand")
+		return
+	}
+	v.standings(c)
+	v.requests(c, time.Now())
+}
+
+// unjudged names what is not to be seen of what holds are about.
+func (c *census) unjudged() string {
+	if len(c.hidden) == 1 { // the root
+		return ""
+	}
+	return ", nor " + strings.Join(c.hidden[1:], ", ") + ": what stands there is not judged"
+}
+
+// blind reports whether nothing at all may be listed.
+func (c *census) blind() bool { return len(c.hidden) == 1+len(parts()) }
+
+// inTheWay says what a key does that is none of ours.
+func inTheWay(key string) string {
+	name := ""
+	if n, ok := view.NameOf(key); ok && !strings.HasPrefix(key, hold.AreaRange(hold.AreaLast)) {
+		name = n.Name
+	} else if rest, spread := strings.CutPrefix(key, hold.AreaRange(hold.AreaSpread)); spread {
+		name, _, _ = strings.Cut(rest, "/")
+	}
+	if hold.ValidName(name) != nil {
+		return "in the way of none"
+	}
+	return "lies among those of " + name + ": it may keep others out of that"
+}
+
+// parts are the prefixes that tell how things stand.
+func parts() []string {
+	return slices.Concat(kindParts(hold.KindElect), kindParts(hold.KindSema), []string{hold.AreaRange(hold.AreaSpread)})
+}
+
+// kindParts are those that tell how what is of one kind stands, and who was asked to leave it. How the last hold ended is
+// no part of it: it takes no permission to read that to hold something.
+func kindParts(kind string) (all []string) {
+	last := hold.AreaRange(hold.AreaLast)
+	for _, prefix := range append(view.KindRanges(kind), hold.AreaRange(hold.AreaEvict)+kind+"/") {
+		if !strings.HasPrefix(prefix, last) {
+			all = append(all, prefix)
+		}
+	}
+	return all
+}
+
+// census lists all keys. A user who may not do that may well be allowed to list its own parts.
+func (v *visit) census(ctx context.Context) (*census, error) {
+	c := &census{book: view.NewBook(nil, 0)}
+	err := v.list(ctx, hold.Root, c)
+	if !errors.Is(err, hold.ErrPermission) {
+		return c, err
+	}
+	c.hidden = append(c.hidden, hold.Root)
+	for _, part := range parts() {
+		switch err := v.list(ctx, part, c); {
+		case errors.Is(err, hold.ErrPermission):
+			c.hidden = append(c.hidden, part)
+		case err != nil || c.cut:
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// list adds what lies below a prefix, at the revision of what was listed first.
+func (v *visit) list(ctx context.Context, prefix string, c *census) (err error) {
+	c.book.Rev, c.cut, err = v.pages(ctx, prefix, c.book.Rev, &c.seen, func(kv *mvccpb.KeyValue) {
+		c.book.Put(live.EntryOf(kv))
+		switch key, err := hold.ParseKey(string(kv.Key)); {
+		case err != nil:
+			c.odd = append(c.odd, string(kv.Key))
+		case key.Area == hold.AreaEvict:
+			c.asked = append(c.asked, request{key, kv.Lease, hold.DecodeEviction(kv.Value)})
+		}
+	})
+	return err
+}
+
+// pages reads what lies below a prefix, as it was at a revision, and returns that; 0 is now. seen counts the keys; cut is
+// that there are more than are looked at.
+func (v *visit) pages(ctx context.Context, prefix string, rev int64, seen *int, take func(*mvccpb.KeyValue)) (at int64, cut bool, err error) {
+	for from, end := prefix, clientv3.GetPrefixRangeEnd(prefix); ; {
+		try, cancel := v.bounded(ctx)
+		got, err := v.cli.Get(try, from, clientv3.WithRange(end), clientv3.WithLimit(scanPage), clientv3.WithRev(rev))
+		cancel()
+		if err != nil {
+			return rev, false, cli.Classify(err)
+		}
+		if rev == 0 {
+			rev = got.Header.Revision
+		}
+		for _, kv := range got.Kvs {
+			*seen++
+			take(kv)
+		}
+		if cut = got.More && *seen >= scanMost; cut || !got.More {
+			return rev, cut, nil
+		}
+		from = string(got.Kvs[len(got.Kvs)-1].Key) + "\x00"
 	}
 }
 
-// list adds what lies below a prefix.
-func (v *visit) list(ctx context.Context, prefix string, c *census) error {
-	for from, end := prefix, clientv3.GetPrefixRangeEnd(prefix); ; {
-		try, cancel := v.bounded(ctx)
-		got, err := v.cli.Get(try, from, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(scanPage))
-		cancel()
-		if err != nil {
-			return cli.Classify(err)
-		}
-		for _, kv := range got.Kvs {
-			c.seen++
-			k, err := hold.ParseKey(string(kv.Key))
-			switch {
-			case err != nil:
-				c.odd = append(c.odd, string(kv.Key))
-			case k.Area == hold.AreaElect:
-				c.held[k.Name] = true
-			case k.Area == hold.AreaOpen && k.Kind == hold.KindElect:
-				c.open = append(c.open, k.Name)
-			}
-		}
-		if !got.More || c.seen >= scanMost {
-			return nil
-		}
-		from = string(got.Kvs[len(got.Kvs)-1].Key) + "\x00"
+// pile is what one check found of one sort: the first few are shown, the others counted.
+type pile struct {
+	check string
+	level Level
+	root  string // where the others are
+	what  string // how they are called
+	found []Finding
+	more  int
+}
+
+// add takes in a finding. What goes into the text has been escaped, and is short.
+func (p *pile) add(target, format string, args ...any) {
+	if len(p.found) == showMost {
+		p.more++
+		return
+	}
+	p.found = append(p.found, Finding{p.check, p.level, hold.EscapeCut(target, targetMost), fmt.Sprintf(format, args...)})
+}
+
+func (v *visit) show(p pile) {
+	v.found = append(v.found, p.found...)
+	if p.more > 0 {
+		v.say(p.check, p.level, p.root, "%d more %s", p.more, p.what)
 	}
 }
