@@ -50,6 +50,20 @@ var rules = []rule{
 		Why: "coord and coordination are two contracts and neither owns the other; only etcdlock may use both",
 	},
 	{
+		Of: []string{"./coordination/fence"}, May: []string{"std"}, Never: append([]string{"net/http/...", "os/exec"}, anyEtcd...),
+		Why: "who guards a variable, a file or a row needs no client of anything, and conch, which guards files, no HTTP",
+	},
+	{
+		Of: []string{"./coordination/fence/httpfence"}, May: []string{"std", "./coordination/fence"}, Never: anyEtcd,
+		Why: "a service that checks tokens is no client of whoever grants them",
+	},
+	{
+		Of:    []string{"./coordination/fence/etcdfence"},
+		May:   []string{"std", "./coordination/fence", "go.etcd.io/etcd/client/v3/...", "go.etcd.io/etcd/api/v3/..."},
+		Never: []string{".", "./internal/...", "net/http/...", "os/exec"},
+		Why:   "a guard of data in etcd compares and puts; that it knows nothing of sessions lets anybody's token be checked",
+	},
+	{
 		Of: []string{"./internal/hold", "./internal/cron/schedule"}, May: []string{"std"},
 		Never: append([]string{"os/exec"}, anyEtcd...),
 		Why:   "vocabulary and pure time: proven by tables, so there is nothing to start and nobody to call",
@@ -113,8 +127,8 @@ var onlyBy = []struct {
 	Why     string
 }{
 	{
-		Package: "./internal/etcd/embed", By: []string{"./cmd/conch-dev", "./internal/etcd/...", "./internal/dev/...", "./internal/cli/dev/..."},
-		Why: "one embedded member exists for conch-dev and for tests; a shipped binary brings no etcd",
+		Package: "./internal/etcd/embed", By: []string{"./cmd/conch-dev", "./internal/etcd/...", "./internal/dev/...", "./internal/cli/dev/...", "./examples/..."},
+		Why: "one embedded member exists for conch-dev, for examples and for tests; a shipped binary brings no etcd",
 	},
 	{
 		Package: "./internal/etcd/etcdtest", By: []string{"./internal/etcd/etcdtest/...", "./test/...", "./bench/..."},
