@@ -29,6 +29,10 @@ type Options struct {
 	Release *os.File
 	// Settings are handed to the release program, and to nobody else, in memory that cannot be changed.
 	Settings []byte
+	// Kept is a file that is kept open until nothing of any run is left: by the guard, whatever becomes of this process, and by
+	// the children, which have it as KeptFD. So a lock on it (flock(2)) lasts as long as any of them does. Nil: none. It
+	// stays this process's to close.
+	Kept *os.File
 	// Stdin, Stdout, Stderr are what children get. Nil: this process's own.
 	Stdin, Stdout, Stderr *os.File
 	// Env is the environment of the guard and of the release program. Children get their Spec's. Nil: empty.

@@ -24,6 +24,7 @@ func InProcess(o Options) (*Client, error) {
 		requests: p.guardIn,
 		events:   p.guardOut,
 		stdio:    o.stdio(),
+		kept:     o.Kept,
 		wrapper:  ownGroup(),
 		clock:    clockOf(o),
 		quit:     own.quit,

@@ -22,6 +22,7 @@ type config struct {
 	requests *os.File    // the wrapper's pipe; its end is the wrapper's end
 	events   *os.File    // to the wrapper
 	stdio    [3]*os.File // what children get
+	kept     *os.File    // what they get beside it; nil for nothing
 	program  *os.File    // the release program; nil where there is none
 	settings *os.File    // what it gets as its descriptor 3
 	wrapper  int         // process group of the wrapper, for the terminal's foreground

@@ -24,21 +24,38 @@ func Main() int {
 		clock:    now,
 	}
 	c.wrapper, _ = unix.Getpgid(os.Getppid())
-	if len(os.Args) > 2 && os.Args[2] == withRelease {
-		c.settings = os.NewFile(settingsFD, "settings")
-		// High enough that no list of files for a child reaches it, and below 64: for a number beyond, the kernel
-		// grows the table of descriptors, and in a process with threads that takes it some ten milliseconds.
-		fd, err := unix.FcntlInt(programFD, unix.F_DUPFD_CLOEXEC, 32)
-		if err != nil {
-			return refuseToServe(c.events, os.NewSyscallError("fcntl", err))
-		}
-		_ = unix.Close(programFD)
-		c.program = os.NewFile(uintptr(fd), "release")
+	err := c.take(os.Args[2:])
+	if err == nil {
+		err = serve(c)
 	}
-	if err := serve(c); err != nil {
+	if err != nil {
 		return refuseToServe(c.events, err)
 	}
 	return 0
+}
+
+// take takes what was handed over beside the pipes, as the words of the command line say.
+func (c *config) take(words []string) error {
+	next := extraFD
+	for _, word := range words {
+		switch word {
+		case withRelease:
+			c.settings = os.NewFile(uintptr(next), "settings")
+			// High enough that no list of files for a child reaches it, and below 64: for a number beyond, the kernel
+			// grows the table of descriptors, and in a process with threads that takes it some ten milliseconds.
+			fd, err := unix.FcntlInt(uintptr(next+1), unix.F_DUPFD_CLOEXEC, 32)
+			if err != nil {
+				return os.NewSyscallError("fcntl", err)
+			}
+			_ = unix.Close(next + 1)
+			c.program = os.NewFile(uintptr(fd), "release")
+			next += 2
+		case withKept:
+			c.kept = os.NewFile(uintptr(next), "kept")
+			next++
+		}
+	}
+	return nil
 }
 
 // refuseToServe tells the wrapper why: the standard error belongs to the child.

@@ -132,6 +132,11 @@ func playWrapper() int {
 			return 1
 		}
 	}
+	if path := os.Getenv("KEPT"); path != "" {
+		if o.Kept, err = os.OpenFile(path, os.O_RDWR, 0); err != nil || syscall.Flock(int(o.Kept.Fd()), syscall.LOCK_EX) != nil {
+			return 1
+		}
+	}
 	start := Start
 	if os.Getenv("IN_PROCESS") != "" {
 		start = InProcess

@@ -58,6 +58,10 @@ func spawn(o Options, requests, events *os.File) (pid int, err error) {
 		files = append(files, settings, o.Release)
 		argv = append(argv, withRelease)
 	}
+	if o.Kept != nil {
+		files = append(files, o.Kept)
+		argv = append(argv, withKept)
+	}
 	path := o.Path
 	if path == "" {
 		path = "/proc/self/exe"

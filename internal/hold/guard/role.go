@@ -13,20 +13,24 @@ const (
 	ReleaseClose = "close"       // argv[1] of it: close the open record, leave the key alone
 
 	// roleWord is the guard's argv[1]: the version of the protocol. A guard of another version does not start.
-	roleWord = "serve-1"
-	// withRelease is its argv[2] where a release program is handed over.
+	roleWord = "serve-2"
+	// What follows says what is handed over beside the pipes, in the order of the descriptors: settings and a release
+	// program, a file to keep open.
 	withRelease = "release"
+	withKept    = "kept"
 )
 
 // SettingsFD is where the release program finds the settings. Read them with ReadAt.
 const SettingsFD = 3
 
-// The guard's descriptors.
+// KeptFD is where children find Options.Kept.
+const KeptFD = 3
+
+// The guard's descriptors. What else is handed over follows.
 const (
 	requestsFD = 3 + iota
 	eventsFD
-	settingsFD
-	programFD
+	extraFD
 )
 
 // IsRole reports whether a process with these arguments is to be the guard: then Main is its whole work.

@@ -45,12 +45,11 @@ func (k *kernel) start(j job, eof <-chan struct{}) forkResult {
 	if tty, ok := k.terminal(); ok && j.spec.Foreground {
 		sys.Foreground, sys.Ctty = true, tty
 	}
-	attr := &syscall.ProcAttr{
-		Dir:   j.spec.Dir,
-		Env:   env,
-		Files: []uintptr{k.stdio[0].Fd(), k.stdio[1].Fd(), k.stdio[2].Fd()},
-		Sys:   sys,
+	files := []uintptr{k.stdio[0].Fd(), k.stdio[1].Fd(), k.stdio[2].Fd()}
+	if k.kept != nil {
+		files = append(files, k.kept.Fd())
 	}
+	attr := &syscall.ProcAttr{Dir: j.spec.Dir, Env: env, Files: files, Sys: sys}
 	select {
 	case <-eof:
 		return forkResult{why: "the wrapper is gone"}
