@@ -39,6 +39,8 @@ var (
 	ErrUnprinted = errors.New("the answer could not be printed")
 	// ErrNotAcquired is returned when the hold is taken and the caller does not want to wait any longer.
 	ErrNotAcquired = errors.New("not acquired")
+	// ErrFenced is returned when a token is below the highest one seen.
+	ErrFenced = errors.New("fenced")
 	// ErrPermission is returned when etcd refused for want of permission.
 	ErrPermission = errors.New("permission denied by etcd")
 	// ErrLost is the cause of a hold that ended against the will of its holder.
@@ -66,6 +68,7 @@ func ExitCode(err error) int {
 		{ErrUnprinted, CodeUnprinted},
 		{ErrNotFound, CodeNotFound},
 		{ErrNotExecutable, CodeNotExecutable},
+		{ErrFenced, CodeFenced},
 		{ErrPermission, CodePermission},
 		{ErrEvicted, CodeLost},
 		{ErrLost, CodeLost},

@@ -23,6 +23,7 @@ func TestEachErrorHasItsExitCode(t *testing.T) {
 		{hold.ErrEvicted, 70},
 		{hold.ErrUnprinted, 74},
 		{hold.ErrNotAcquired, 75},
+		{hold.ErrFenced, 76},
 		{hold.ErrPermission, 77},
 		{hold.ErrNotExecutable, 126},
 		{hold.ErrNotFound, 127},

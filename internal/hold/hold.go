@@ -12,12 +12,16 @@ package hold
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
 // Instant is a reading of the machine's suspend-proof clock, counted from an arbitrary origin that all
 // processes of one machine share until its next boot.
 type Instant = time.Duration
+
+// Never is an instant that does not come: it is some seventy years away, so that there is room to count on from it.
+const Never Instant = math.MaxInt64 / 4
 
 // Deadlines are the two moments at which the work done under a hold has to end if no verified renewal
 // moves them first. Both only ever rise while the hold lasts.
@@ -31,12 +35,12 @@ type Deadlines struct {
 
 // Info describes a hold that was acquired. It does not change while the hold lasts.
 type Info struct {
-	Kind  string // "elect" or "sema"
-	Name  string // office or semaphore, as the user typed it
-	Rev   uint64 // the fencing token: create revision of the winning key
-	Lease int64  // etcd lease id
-	Slot  int    // slot of a semaphore; -1 where there is none
-	TTL   time.Duration
+	Kind  string        // "elect", "sema", "host" or "fence"
+	Name  string        // office or semaphore, as the user typed it
+	Rev   uint64        // the fencing token: create revision of the winning key
+	Lease int64         // etcd lease id; 0 where there is none
+	Slot  int           // slot of a semaphore; -1 where there is none
+	TTL   time.Duration // 0: it does not run out by itself, and its Deadlines are Never
 }
 
 // Hold is something held, as the supervisor sees it.

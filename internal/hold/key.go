@@ -13,7 +13,8 @@ const Root = "/conch/v1/"
 const (
 	KindElect = "elect"
 	KindSema  = "sema"
-	KindHost  = "host" // a registration; it has no keys below Root
+	KindHost  = "host"  // a registration; it has no keys below Root
+	KindFence = "fence" // a lock on a file; it has no keys at all
 )
 
 // Area is the first element of a key below Root.

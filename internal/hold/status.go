@@ -23,6 +23,7 @@ const (
 	ResultEvicted     Result = "evicted"      // an operator took the hold away
 	ResultNotAcquired Result = "not-acquired" // the hold was not to be had
 	ResultNotStarted  Result = "not-started"  // held, but the command could not be executed: 126 or 127
+	ResultFenced      Result = "fenced"       // the token is below the highest one seen
 	ResultHookFailed  Result = "hook-failed"  // on-lose did not succeed, and nothing was released
 	ResultSignalled   Result = "signalled"    // the wrapper was signalled before the child started
 	ResultUnreachable Result = "unreachable"  // etcd, or the guard, could not be had or refused

@@ -95,7 +95,7 @@ func (m *machine) tryStart() {
 	m.start(m.deadlines, &guard.Spec{
 		Path:       m.cfg.Path,
 		Argv:       m.cfg.Argv,
-		Env:        withHold(m.env, m.cfg.Name, m.info),
+		Env:        m.environ(),
 		Dir:        m.cfg.Dir,
 		Foreground: m.cfg.Foreground,
 	})

@@ -16,8 +16,11 @@ type Config struct {
 
 	Path string   // the file to execute, resolved
 	Argv []string // the child's arguments, the command's own name first
-	Env  []string // the child's environment; CONCH_NAME, _REV, _LEASE and _SLOT are replaced here
+	Env  []string // the child's environment; CONCH_NAME, _REV, _LEASE and _SLOT are replaced here, unless Inherit is set
 	Dir  string   // the child's working folder; empty: the guard's
+
+	// Inherit leaves Env as it is: what is held goes with a hold around it, and that one's name, token and lease count.
+	Inherit bool
 
 	// KillAfter is the time between SIGTERM and SIGKILL. When the operator stops the wrapper it is
 	// honoured in full, renewals going on; on loss it is cut at the deadline of the hold.

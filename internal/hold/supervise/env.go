@@ -25,6 +25,14 @@ func withoutHold(env []string) []string {
 	})
 }
 
+// environ is what the child sees, and hooks beside what is their own.
+func (m *machine) environ() []string {
+	if m.cfg.Inherit {
+		return slices.Clip(m.env)
+	}
+	return withHold(m.env, m.cfg.Name, m.info)
+}
+
 // withHold adds the variables of one hold to an environment that has none of them.
 func withHold(env []string, name string, info hold.Info) []string {
 	env = append(slices.Clip(env),

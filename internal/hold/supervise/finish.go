@@ -75,12 +75,16 @@ func (m *machine) stopReleasing() {
 	m.abandon(errors.New("release: interrupted"))
 }
 
-// abandon ends without a release and says why (I4): the TTL of the lease decides.
+// abandon ends without a release and says why (I4): the TTL of the lease decides; where there is none, whoever keeps
+// what is held after this process.
 func (m *machine) abandon(why error) {
 	m.notReleased = why
 	text := "hold is left to its ttl"
-	if !m.acquired {
+	switch {
+	case !m.acquired:
 		text = "a key may be left to its ttl"
+	case m.info.TTL == 0:
+		text = "it stays held until nothing of the child is left"
 	}
 	m.log(slog.LevelWarn, text, slog.String("reason", why.Error()))
 	m.finish()

@@ -38,7 +38,7 @@ func (m *machine) hook(script string) *guard.Spec {
 	return &guard.Spec{
 		Path: shell,
 		Argv: []string{"sh", "-c", HookText(script), "conch"},
-		Env:  append(withHold(m.env, m.cfg.Name, m.info), envHook+"="+m.part.String(), envHeld+"="+yesNo(!m.lost)),
+		Env:  append(m.environ(), envHook+"="+m.part.String(), envHeld+"="+yesNo(!m.lost)),
 		Dir:  m.cfg.Dir,
 	}
 }

@@ -33,8 +33,12 @@ func (m *machine) say(level slog.Level, text string, dur hold.Instant, attrs []s
 }
 
 // announce says that there is a new hold, with the row of bounds that tells why two children cannot
-// overlap, and warns if kill-after does not fit into it.
+// overlap, and warns if kill-after does not fit into it. A hold that does not run out has no bounds.
 func (m *machine) announce() {
+	if m.info.TTL == 0 {
+		m.transition("acquired")
+		return
+	}
 	b := hold.BoundsOf(m.info.TTL, m.cfg.KillAfter, m.cfg.Margin)
 	attrs := []slog.Attr{slog.String("lease", hold.FormatLease(m.info.Lease))}
 	if m.info.Slot >= 0 {

@@ -120,7 +120,11 @@ type exit struct {
 }
 
 func newMachine(cfg Config, at hold.Instant) *machine {
-	return &machine{cfg: cfg, env: withoutHold(cfg.Env), now: at, began: at, last: at}
+	m := &machine{cfg: cfg, env: cfg.Env, now: at, began: at, last: at}
+	if !cfg.Inherit {
+		m.env = withoutHold(cfg.Env)
+	}
+	return m
 }
 
 // step takes in one event and says what to do about it.
