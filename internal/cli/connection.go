@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -29,8 +30,19 @@ func (c *Connection) AddFlags(flags *pflag.FlagSet) {
 	fromEnv(flags, "endpoints", "CONCH_ENDPOINTS", "ETCDCTL_ENDPOINTS")
 	fromEnv(flags, "dial-timeout", "CONCH_DIAL_TIMEOUT", "ETCDCTL_DIAL_TIMEOUT")
 	fromEnv(flags, "quiet", "CONCH_QUIET")
-	flags.Var(Choice(&c.LogFormat, "text", "json"), "log-format", "how to write the log on stderr")
+	AddLogFormat(flags, &c.LogFormat)
+}
+
+// AddLogFormat declares --log-format, for commands that have no connection.
+func AddLogFormat(flags *pflag.FlagSet, to *string) {
+	flags.Var(Choice(to, "text", "json"), "log-format", "how to write the log on stderr")
 	fromEnv(flags, "log-format", "CONCH_LOG_FORMAT")
+}
+
+// AddToken declares --token, for commands that check one.
+func AddToken(flags *pflag.FlagSet, to *uint64) {
+	flags.Var(Number(to, math.MaxUint64), "token", "the fencing token (default that of the hold this runs under)")
+	fromEnv(flags, "token", "CONCH_REV")
 }
 
 // AddTTL declares --ttl, for commands that hold something.

@@ -33,16 +33,22 @@ func (f *childFlags) declare(flags *pflag.FlagSet) {
 
 // check judges the flags under a lease time. It tries whether the status file can be written.
 func (f *childFlags) check(flags *pflag.FlagSet, ttl time.Duration) error {
-	if flags.Changed("status-file") && f.statusFile == "" {
-		return cli.Usagef(`--status-file "": want the path of a file`)
-	}
 	if err := checkBounds(ttl, f.killMargin, f.killAfter); err != nil {
 		return err
 	}
-	if f.statusFile != "" {
-		if err := hold.CheckStatusFile(f.statusFile); err != nil {
-			return cli.Usagef("--status-file %s: want a path where a file can be written: %v", cli.Quote(f.statusFile), cli.WithoutPath(err))
+	return checkPath(flags, "status-file", f.statusFile)
+}
+
+// checkPath tries whether a file can be put where a flag says, if it says anything.
+func checkPath(flags *pflag.FlagSet, name, path string) error {
+	if path == "" {
+		if flags.Changed(name) {
+			return cli.Usagef(`--%s "": want the path of a file`, name)
 		}
+		return nil
+	}
+	if err := hold.CheckStatusFile(path); err != nil {
+		return cli.Usagef("--%s %s: want a path where a file can be written: %v", name, cli.Quote(path), cli.WithoutPath(err))
 	}
 	return nil
 }

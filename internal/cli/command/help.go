@@ -39,7 +39,7 @@ func writeHelp(w io.Writer, cmd *cobra.Command) {
 }
 
 func usageLine(cmd *cobra.Command) string {
-	if cmd.HasAvailableSubCommands() {
+	if !cmd.HasParent() {
 		return cmd.CommandPath() + " COMMAND [flags]"
 	}
 	path := cmd.CommandPath()

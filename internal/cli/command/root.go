@@ -77,9 +77,9 @@ func (c *call) root() *cobra.Command {
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpFunc(c.help)
 	root.Flags().Bool("version", false, "the same as conch version")
-	elect, sema, hosts := c.elect(), c.sema(), c.hosts()
-	root.AddCommand(elect, sema, hosts, c.doctor(), c.completion(), c.version())
-	root.AddCommand(c.topics(append(hosts.Commands(), elect, sema)...)...)
+	elect, sema, hosts, fence := c.elect(), c.sema(), c.hosts(), c.fence()
+	root.AddCommand(elect, sema, hosts, fence, c.doctor(), c.completion(), c.version())
+	root.AddCommand(c.topics(append(hosts.Commands(), elect, sema, fence)...)...)
 	root.SetHelpCommand(c.helpCommand())
 	return root
 }

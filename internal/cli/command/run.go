@@ -145,8 +145,13 @@ func (c *call) under(ctx context.Context, acquire func(*clientv3.Client) acquire
 // notBegun is how a round ends that could not even try to acquire.
 func notBegun(err error) supervise.Outcome {
 	result := hold.ResultUnreachable
-	if errors.Is(err, hold.ErrNotFound) || errors.Is(err, hold.ErrNotExecutable) {
+	switch {
+	case errors.Is(err, hold.ErrNotFound), errors.Is(err, hold.ErrNotExecutable):
 		result = hold.ResultNotStarted
+	case errors.Is(err, hold.ErrNotAcquired):
+		result = hold.ResultNotAcquired
+	case errors.Is(err, hold.ErrFenced):
+		result = hold.ResultFenced
 	}
 	return supervise.Outcome{
 		Status: hold.Status{Outcome: result, Code: hold.ExitCode(err), Reason: err.Error()},
@@ -218,7 +223,7 @@ func (c *call) failure(out supervise.Outcome) error {
 		return nil
 	}
 	switch out.Status.Outcome {
-	case hold.ResultNotAcquired, hold.ResultUnreachable, hold.ResultNotStarted:
+	case hold.ResultNotAcquired, hold.ResultUnreachable, hold.ResultNotStarted, hold.ResultFenced:
 		return out.Err
 	}
 	return nil

@@ -42,7 +42,7 @@ func (l line) offline() bool {
 		}
 	}
 	command := l.command()
-	return strings.HasPrefix(command, "__") || slices.Contains([]string{"version", "completion", "help"}, command)
+	return strings.HasPrefix(command, "__") || slices.Contains([]string{"version", "completion", "help", "fence"}, command)
 }
 
 // command is the first word that is neither a flag nor the value of one that may precede a command.
