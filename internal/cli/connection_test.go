@@ -131,6 +131,11 @@ func TestValuesShowThemselvesInHelp(t *testing.T) {
 			t.Errorf("a number %q: %v", text, err)
 		}
 	}
+	for text, ok := range map[string]bool{"98": true, "0": true, "-1": false, "99": false} {
+		if err := Index(&count, 98).Set(text); (err == nil) != ok {
+			t.Errorf("an index %q: %v", text, err)
+		}
+	}
 	if err := pick.Set("off"); err != nil || word != "off" {
 		t.Errorf("got %v, %q, want off", err, word)
 	}

@@ -88,6 +88,9 @@ func plainReason(err error) string {
 	return strings.TrimSuffix(text, `"`)
 }
 
+// Undecided reports whether err leaves open if etcd has done what it was asked to do.
+func Undecided(err error) bool { return unavailable(err) || errors.Is(err, context.DeadlineExceeded) }
+
 // unavailable reports whether err says that the request reached no member that could take it.
 func unavailable(err error) bool { return code(err) == codes.Unavailable }
 

@@ -167,3 +167,22 @@ func TestAClientNeedsAnEndpoint(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestWhatMayHaveBeenDone(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false},
+		{status.Error(codes.Unavailable, "reset"), true},
+		{rpctypes.ErrTimeout, true},
+		{fmt.Errorf("put: %w", context.DeadlineExceeded), true},
+		{rpctypes.ErrNoSpace, false},
+		{rpctypes.ErrPermissionDenied, false},
+	} {
+		if got := Undecided(tt.err); got != tt.want {
+			t.Errorf("%v: %v", tt.err, got)
+		}
+	}
+}

@@ -47,6 +47,10 @@ var (
 	ErrLost = errors.New("hold lost")
 	// ErrEvicted is the cause of a hold that an operator took away.
 	ErrEvicted = errors.New("hold evicted")
+	// ErrNotEvicted is returned when nobody was asked to leave: nobody holds, or not whoever was meant.
+	ErrNotEvicted = errors.New("not evicted")
+	// ErrNotGone is returned when the wait ran out before whoever was asked to leave had left and somebody else had begun.
+	ErrNotGone = errors.New("not handed over yet")
 	// ErrNotFound is returned when there is no such command.
 	ErrNotFound = errors.New("command not found")
 	// ErrNotExecutable is returned when the command is there and cannot be run.
@@ -73,6 +77,8 @@ func ExitCode(err error) int {
 		{ErrEvicted, CodeLost},
 		{ErrLost, CodeLost},
 		{ErrNotAcquired, CodeNotAcquired},
+		{ErrNotGone, CodeNotAcquired}, // try again later
+		{ErrNotEvicted, CodeNo},
 		{ErrNoGuard, CodeUnreachable},
 		{ErrUnreachable, CodeUnreachable},
 		{context.Canceled, CodeNotAcquired},

@@ -24,6 +24,8 @@ func TestEachErrorHasItsExitCode(t *testing.T) {
 		{hold.ErrUnprinted, 74},
 		{hold.ErrNotAcquired, 75},
 		{hold.ErrFenced, 76},
+		{hold.ErrNotGone, 75},
+		{hold.ErrNotEvicted, 1},
 		{hold.ErrPermission, 77},
 		{hold.ErrNotExecutable, 126},
 		{hold.ErrNotFound, 127},
