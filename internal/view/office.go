@@ -46,7 +46,7 @@ func (s *Standing) office(entries []Entry) {
 		first.State, first.Unsettled = Settling, open
 	default:
 		first.holds()
-		if own {
+		if first.Opened = own; own {
 			first.Since = open.At
 		}
 	}

@@ -117,7 +117,7 @@ func (d *deck) seat() {
 		}
 		queue[i].Slot, queue[i].Token, queue[i].Last = at.slot, uint64(e.Create), d.lasts[at]
 		if open := d.opens[at]; open.ofSlot(e) {
-			queue[i].Since = open.At
+			queue[i].Opened, queue[i].Since = true, open.At
 		}
 	}
 	for _, queue := range d.queues {

@@ -42,6 +42,7 @@ type Seat struct {
 	Token  uint64 // of a holder, its fencing token; else the create revision of its key
 	Lease  int64  // that Key is on; 0: none
 	Holder hold.Holder
+	Opened bool          // it holds, and its open record stands
 	Since  time.Time     // when it began to hold, by its own clock; zero: not known, or it does not
 	Left   time.Duration // that its lease has; Unknown until somebody has asked
 

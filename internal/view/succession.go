@@ -95,7 +95,7 @@ func (s *Succession) office(is Standing, h *Handover) {
 	switch {
 	case !Known(first.Holder): // it does not settle, and opens nothing
 		h.Next = first
-	case first.State.Holds() && (first.opened() || !s.hold.opened()):
+	case first.State.Holds() && (first.Opened || !s.hold.Opened):
 		h.Next = first
 	default:
 		h.Coming = first
@@ -104,11 +104,8 @@ func (s *Succession) office(is Standing, h *Handover) {
 
 // Unopened reports whether who holds an office has no record of its own: it has none, or has not begun.
 func (s Standing) Unopened() bool {
-	return s.Kind == hold.KindElect && len(s.Seats) > 0 && s.Seats[0].State.Holds() && !s.Seats[0].opened()
+	return s.Kind == hold.KindElect && len(s.Seats) > 0 && s.Seats[0].State.Holds() && !s.Seats[0].Opened
 }
-
-// opened reports whether there is a record of its own: that says since when it holds.
-func (s Seat) opened() bool { return !s.Since.IsZero() }
 
 func (s *Succession) slot(is Standing, h *Handover) {
 	for i, open := range is.Unsettled {

@@ -181,7 +181,7 @@ func (f *follower) tell(ctx context.Context, is view.Standing) error {
 	} else {
 		f.unwatch()
 	}
-	if len(changes) == 0 {
+	if len(changes) == 0 && !f.Closely {
 		return nil
 	}
 	return f.change(changes, is)
@@ -189,7 +189,8 @@ func (f *follower) tell(ctx context.Context, is view.Standing) error {
 
 // loose reports whether what was told can change without a word in the queue.
 func (f *follower) loose() bool {
-	return f.told != nil && (len(f.told.Unsettled) > 0 || slices.ContainsFunc(f.told.Seats, func(s view.Seat) bool { return s.State == view.Leaving }))
+	return f.told != nil && (len(f.told.Unsettled) > 0 || f.Closely && f.told.Unopened() ||
+		slices.ContainsFunc(f.told.Seats, func(s view.Seat) bool { return s.State == view.Leaving }))
 }
 
 // watch watches the records from behind where they were read, unless they are watched.

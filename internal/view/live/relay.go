@@ -16,6 +16,9 @@ type FollowOptions struct {
 	// StaleAfter is how long there may be no proof that nothing was missed. Default 6 s, at least 1 s. While all is well a
 	// proof costs a small read each half of it.
 	StaleAfter time.Duration
+	// Closely has a Follow call Change for each look, with no changes where there is nothing else to tell: when who holds an
+	// office comes to have a record of its own, or who waited in front has gone.
+	Closely bool
 	// Stale is called when that time has passed: what was told may be out of date. why is what went wrong last; nil where
 	// that is not known. Fresh is called when that is over, and all was told that there was to tell. Neither is called at
 	// the same time as anything else. Both may be nil.
