@@ -99,6 +99,10 @@ func TestNamesAreCompletedFromEtcd(t *testing.T) {
 	s.offers(t, nil, "sema", "up.none", "--max", "")
 	s.offers(t, nil, "sema", "a/b", "--max", "")
 	s.offers(t, nil, "sema", "--max", "")
+	s.offers(t, []string{"relay", "reports", "retired"}, "evict", "elect", "re")
+	s.offers(t, []string{"uploads"}, "evict", "sema", "upl")
+	s.offers(t, nil, "evict", "sema", "uploads", "up")
+	s.offers(t, nil, "evict", "host", "re")
 }
 
 // TestNoNameHidesOthersFromCompletion: of one there can be more keys than are read at once.
@@ -190,7 +194,11 @@ func TestCommandsTopicsAndWordsAreCompleted(t *testing.T) {
 	s := newShell()
 	for line, want := range map[string][]string{
 		"ve":                      {"version"},
-		"help e":                  {"elect", "environment", "exit-codes"},
+		"help e":                  {"elect", "environment", "evict", "exit-codes"},
+		"evict ":                  {"elect", "sema"},
+		"evict s":                 {"sema"},
+		"evict sema x":            nil,
+		"evict sema x --output ":  {"table", "json"},
 		"help elect ":             nil,
 		"completion ":             {"bash", "zsh", "fish"},
 		"elect x --settle ":       {"auto", "off"},

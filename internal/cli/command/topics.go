@@ -26,7 +26,7 @@ const exitCodesText = `Of a command that runs CMD:
   CMD's own  it ran to its end while held; 128+n if signal n ended it
   64         usage: a flag, value or name that makes no sense, or no CMD; nothing was contacted
   69         etcd cannot be reached, no session could be made, or no guard could be started
-  70         the hold was lost while CMD ran; CMD was ended
+  70         the hold was lost while CMD ran, or its holder was asked to leave; CMD was ended
   71         --fence-on-lose: on-lose did not succeed, and the hold was left to its TTL
   75         not acquired: --nonblock, --wait ran out, on-acquire failed, another --max is in use, or another process
              has the UUID
@@ -44,6 +44,15 @@ Of a question (--who, --assert, hosts, doctor):
   64, 77     as above
   69         etcd cannot say: a question is never answered from old knowledge
   74         what there is to say could not be printed; of version, help and completion too
+
+Of conch evict:
+
+  0          the holder has left, and who holds next was named
+  1          nobody was asked: nobody holds, or not whom you meant
+  64, 77     as above
+  69         etcd cannot be reached
+  75         --wait ran out; the request stays
+  128+n      signal n came while waiting; the request stays
 
 --watch ends with 128+n by signal n, and with 0 when nobody reads its output any more.`
 
