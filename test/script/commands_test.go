@@ -45,6 +45,7 @@ func (w *world) commands() map[string]command {
 		"delete":   {2, w.del},
 		"unclean":  {1, w.unclean},
 		"request":  {2, w.request},
+		"foreign":  {2, w.foreign},
 		"host":     {2, w.host},
 		"nohost":   {1, w.noHost},
 		"losehost": {1, w.loseHost},
@@ -262,6 +263,14 @@ func (w *world) request(ts *testscript.TestScript, args []string) {
 		asks.At = at
 	}
 	_, err := w.client.Put(context.Background(), hold.EvictKey(kind, name, int64(lease)).String(), asks.Encode(), clientv3.WithLease(lease))
+	ts.Check(err)
+}
+
+// foreign has a client that is none of ours queue for an office.
+func (w *world) foreign(ts *testscript.TestScript, args []string) {
+	lease, err := w.client.Grant(context.Background(), 600)
+	ts.Check(err)
+	_, err = w.client.Put(context.Background(), hold.ElectKey(args[0], int64(lease.ID)).String(), args[1], clientv3.WithLease(lease.ID))
 	ts.Check(err)
 }
 

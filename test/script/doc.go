@@ -27,6 +27,7 @@
 //	holder OFFICE N FILE         write the value of the Nth key, 0 leads, to a file
 //	revoke OFFICE N              revoke the lease of the Nth key
 //	delete OFFICE N              delete the Nth key
+//	foreign OFFICE VALUE         have a client that is none of ours queue
 //	unclean OFFICE               leave the record of a hold of which nothing else is left; sema/NAME/MAX/SLOT: of a slot
 //	request OFFICE N [TIME]      ask the holder of the Nth key to leave, or have asked it at a time
 //	host UUID FILE               wait for the key of a host and write its value to a file

@@ -18,6 +18,7 @@ import (
 // passwords are those of the users that docs/security.md makes.
 var passwords = map[string]string{
 	"root": etcdtest.RootPassword, "conch": "conch-secret", "reports": "reports-secret", "uploads": "uploads-secret", "watcher": "watcher-secret",
+	"operator": "operator-secret",
 }
 
 // block are the commands of a document that a comment before them marks.
@@ -52,8 +53,8 @@ func TestScriptsAsALeastPrivilegedUser(t *testing.T) {
 		"ETCDCTL_CACERT=" + ca.File, "ETCDCTL_CERT=" + admin.Cert, "ETCDCTL_KEY=" + admin.Key,
 	}
 	blocks := block.FindAllStringSubmatch(string(text), -1)
-	if len(blocks) != 6 {
-		t.Fatalf("docs/security.md has %d blocks of commands, want 6", len(blocks))
+	if len(blocks) != 7 {
+		t.Fatalf("docs/security.md has %d blocks of commands, want 7", len(blocks))
 	}
 	for _, commands := range blocks {
 		cmd := exec.Command("/bin/sh", "-e", "-c", commands[2])
@@ -75,7 +76,7 @@ func TestScriptsAsALeastPrivilegedUser(t *testing.T) {
 		"CA": ca.File, "CERT": mine.Cert, "KEY": mine.Key, "OTHERCA": other.File, "EXPIRED": expired.Cert, "EXPIREDKEY": expired.Key,
 		"SECRET": passwords["conch"], "PASSWORD": filepath.Join(dir, "conch.password"),
 		"REPORTS": filepath.Join(dir, "reports.password"), "WATCHER": filepath.Join(dir, "watcher.password"),
-		"UPLOADS": filepath.Join(dir, "uploads.password"),
+		"UPLOADS": filepath.Join(dir, "uploads.password"), "OPERATOR": filepath.Join(dir, "operator.password"),
 	}
 	scripts, err := filepath.Glob("*.txtar")
 	if err != nil {
