@@ -42,7 +42,7 @@ func (a *account) Events(events []*clientv3.Event, rev int64) {
 }
 
 func (a *account) Fresh(time.Time, int64) {}
-func (a *account) Trouble(error)   {}
+func (a *account) Trouble(error)          {}
 
 // TestEtcdTellsEachRevisionWhole is what coord.Follow stands on. etcd sends what a watch has missed a thousand
 // revisions at a time, and splits none of them; nor one that deletes more keys than a Txn can name.

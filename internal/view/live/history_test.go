@@ -22,10 +22,9 @@ var seeds = flag.Int("histories", 6, "how many random histories are followed")
 
 // contender is a candidate of a history.
 type contender struct {
-	lease  clientv3.LeaseID
-	gone   bool // its key was taken away by hand
-	slot   int  // that it holds, 0 for an office; -1: none
-	record bool // it has opened the record of its slot
+	lease clientv3.LeaseID
+	gone  bool // its key was taken away by hand
+	slot  int  // that it holds, 0 for an office; -1: none
 }
 
 // history does with one name what holders, their successors and operators do, at random, one revision at a time.
