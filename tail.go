@@ -40,13 +40,15 @@ type tail struct {
 	hurry  <-chan struct{} // somebody wants a proof soon
 	to     FollowHandler
 
-	rev     int64     // (F1); 0: not known, list
-	cluster uint64    // id of the cluster that rev is of
-	highest int64     // revision that etcd was seen at
-	term    uint64    // raft term that it was seen in
-	asked   int64     // revision in the last answer, until the watch has reached it; 0: it has
-	askedAt time.Time // when that was asked
-	streams int       // watches so far
+	rev     int64         // (F1); 0: not known, list
+	cluster uint64        // id of the cluster that rev is of
+	highest int64         // revision that etcd was seen at
+	term    uint64        // raft term that it was seen in
+	asked   int64         // revision in the last answer, until the watch has reached it; 0: it has
+	askedAt time.Time     // when that was asked
+	by      time.Time     // when the watch has to have reached it
+	tell    time.Duration // pause before it is told again to say so
+	streams int           // watches so far
 }
 
 func newTail(cli *clientv3.Client, o FollowOptions, to FollowHandler) *tail {
@@ -150,6 +152,7 @@ func (t *tail) watch(ctx context.Context) error {
 	defer cancel()
 	events := watchWithin(ctx, cancel, t.within, t.cli, t.prefix, clientv3.WithPrefix(), clientv3.WithRev(t.rev+1), clientv3.WithProgressNotify())
 
+	t.await()
 	due := time.NewTimer(t.reach(ctx))
 	defer due.Stop()
 	again := false // somebody has asked since it was asked
@@ -173,13 +176,10 @@ func (t *tail) watch(ctx context.Context) error {
 				due.Reset(t.every)
 			}
 		case <-due.C:
-			if t.asked != 0 {
-				return errWatchBehind
-			}
-			if err := t.ask(ctx); t.rev == 0 {
+			switch known, err := t.inquire(ctx); {
+			case err != nil:
 				return err
-			} else if err != nil {
-				t.trouble(ctx, err)
+			case !known:
 				due.Reset(t.every / 5)
 				continue
 			}
@@ -195,6 +195,30 @@ func (t *tail) watch(ctx context.Context) error {
 		}
 	}
 }
+
+// inquire finds out which revision the watch has to reach, unless it is on its way to one. It is false where etcd did not
+// answer, and an error where the watch is of no use any more.
+func (t *tail) inquire(ctx context.Context) (known bool, err error) {
+	if t.asked != 0 {
+		if time.Now().After(t.by) {
+			return false, errWatchBehind
+		}
+		return true, nil
+	}
+	err = t.ask(ctx)
+	switch {
+	case t.rev == 0:
+		return false, err
+	case err != nil:
+		t.trouble(ctx, err)
+		return false, nil
+	}
+	t.await()
+	return true, nil
+}
+
+// await gives the watch the time that it has to reach what was asked for.
+func (t *tail) await() { t.by, t.tell = time.Now().Add(t.within), t.within/16 }
 
 // take takes one response of the watch in.
 func (t *tail) take(got clientv3.WatchResponse, open bool) error {
@@ -248,8 +272,8 @@ func (t *tail) ask(ctx context.Context) error {
 	return nil
 }
 
-// reach has the watch say when it has reached what was asked for last, and returns for how long there is nothing
-// to do but to listen.
+// reach has the watch say that it has reached what was asked for last, and returns for how long there is nothing to do but
+// to listen. A watch that etcd has not brought up to date yet says nothing, also later: so it is told again, after pauses that grow.
 func (t *tail) reach(ctx context.Context) time.Duration {
 	t.reached(t.rev)
 	if t.asked == 0 {
@@ -257,8 +281,9 @@ func (t *tail) reach(ctx context.Context) time.Duration {
 	}
 	try, cancel := context.WithTimeout(ctx, t.within)
 	defer cancel()
-	_ = t.cli.RequestProgress(try) // where nothing comes of it, the watch is behind
-	return t.within
+	_ = t.cli.RequestProgress(try)
+	t.tell *= 2
+	return t.tell / 2
 }
 
 // reached notes that the watch has delivered everything up to rev.
