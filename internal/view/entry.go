@@ -13,19 +13,15 @@ type Name struct {
 	Name string
 }
 
-// Ranges are what a Standing is made of: prefixes, where they end with a slash, and keys. The queue comes first.
+// Ranges are what a Standing is made of: prefixes, where they end with a slash, and keys. The first is the queue, the last
+// how the last holds ended.
 func (n Name) Ranges() []string {
 	if n.Kind == hold.KindElect {
 		open, last := hold.OfficeKeys(n.Name)
 		return []string{hold.ElectRange(n.Name), open.String(), last.String()}
 	}
-	below := func(area string) string { return area + n.Name + "/" }
-	return []string{
-		hold.SemaRange(n.Name),
-		below(hold.AreaRange(hold.AreaSlot)),
-		below(hold.AreaRange(hold.AreaOpen) + hold.KindSema + "/"),
-		below(hold.AreaRange(hold.AreaLast) + hold.KindSema + "/"),
-	}
+	open, last := hold.SemaRecords(n.Name)
+	return []string{hold.SemaRange(n.Name), hold.SlotPrefix(n.Name) + "/", open + "/", last + "/"}
 }
 
 // KindRanges are what the Standings of all names of a kind are made of, the queues first.

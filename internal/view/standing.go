@@ -120,6 +120,23 @@ func (s Standing) LastEnd() (last *Last) {
 	return last
 }
 
+// Leases are those of all seats.
+func (s Standing) Leases() (all []int64) {
+	for _, seat := range s.Seats {
+		all = append(all, seat.Lease)
+	}
+	return all
+}
+
+// SetLeft takes in what leases have left; it changes the seats.
+func (s Standing) SetLeft(left map[int64]time.Duration) {
+	for i, seat := range s.Seats {
+		if d, known := left[seat.Lease]; known {
+			s.Seats[i].Left = d
+		}
+	}
+}
+
 // seatOf is a candidate, before it is known how it stands.
 func seatOf(e Entry, position int) Seat {
 	return Seat{

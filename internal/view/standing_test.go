@@ -231,6 +231,18 @@ func TestWhatIsCounted(t *testing.T) {
 	}
 }
 
+func TestWhatLeasesHaveLeft(t *testing.T) {
+	t.Parallel()
+	s := Stand(office, []Entry{candidate("a", 7, 10), candidate("b", 8, 11)}, 20)
+	if got := s.Leases(); !slices.Equal(got, []int64{7, 8}) {
+		t.Errorf("leases %v", got)
+	}
+	s.SetLeft(map[int64]time.Duration{8: time.Second})
+	if s.Seats[0].Left != Unknown || s.Seats[1].Left != time.Second {
+		t.Errorf("got %+v", s.Seats)
+	}
+}
+
 func TestNamesOfKeys(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/view"
 )
 
 // electFlags are the flags of "conch elect".
@@ -48,7 +49,7 @@ func (c *call) elect() *cobra.Command {
 				return err
 			}
 			if len(f.asked()) > 0 {
-				c.code, err = c.ask(cmd.Context(), f, office)
+				c.code, err = c.ask(cmd.Context(), &f.Connection, &f.question, view.Name{Kind: hold.KindElect, Name: office})
 				return err
 			}
 			c.code, err = f.run(cmd.Context(), c, office, argv)

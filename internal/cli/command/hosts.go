@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/view/live"
 )
 
 // hostsFlags are the flags of "conch hosts".
@@ -167,27 +167,21 @@ func (c *call) listHosts(ctx context.Context, f *hostsFlags) (int, error) {
 	return answer(len(all) > 0), cli.Print(c.env.Stdout, out.Bytes())
 }
 
-const (
-	// ttlMost is for how many hosts it is asked what their leases have left: each costs a request.
-	ttlMost = 100
-	// ttlWithin bounds that: it is for people, and nobody waits long for it.
-	ttlWithin = time.Second
-)
-
 // askTTL asks what the leases have left, unless they are many.
 func askTTL(ctx context.Context, client *clientv3.Client, all []listedHost) {
-	if len(all) > ttlMost {
+	if len(all) > live.LeftMost {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, ttlWithin)
-	defer cancel()
-	var wg sync.WaitGroup
-	for i := range all {
-		if lease, err := hold.ParseLease(all[i].Lease); err == nil {
-			wg.Go(func() { all[i].TTLLeft = ttlLeft(ctx, client, clientv3.LeaseID(lease)) })
+	leases := make([]int64, len(all)) // 0: none
+	for i, one := range all {
+		leases[i], _ = hold.ParseLease(one.Lease)
+	}
+	left := live.Left(ctx, client, leases)
+	for i, lease := range leases {
+		if d, known := left[lease]; known {
+			all[i].TTLLeft = d.Milliseconds()
 		}
 	}
-	wg.Wait()
 }
 
 func printHosts(w io.Writer, all []listedHost) {

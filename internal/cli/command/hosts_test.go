@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/internal/etcd/etcdtest"
+	"github.com/go-coord/coord/internal/view/live"
 )
 
 // register puts hosts until the test ends; each has the test's own label, so that tests do not see each other's.
@@ -107,7 +108,7 @@ func TestLeasesAreAskedForFewHostsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ops []clientv3.Op
-	for i := range ttlMost + 1 {
+	for i := range live.LeftMost + 1 {
 		uuid := fmt.Sprintf("%s-%03d", label, i)
 		t.Cleanup(func() { unregister(t, uuid) })
 		ops = append(ops, clientv3.OpPut(coord.HostsPrefix+uuid, fmt.Sprintf(`{"labels":{"test":%q,"n":"%d"}}`, label, i), clientv3.WithLease(lease.ID)))

@@ -57,23 +57,12 @@ func (c *call) watchHosts(ctx context.Context, f *hostsFlags) (int, error) {
 
 // printAll prints what w tells until it ends, or nobody reads any more.
 func (p *hostPrinter) printAll(w *coord.HostWatcher) error {
-	listen := time.NewTicker(probeEvery)
-	defer listen.Stop()
-	for {
-		select {
-		case ev, open := <-w.Events():
-			if !open {
-				return w.Err()
-			}
-			if err := p.print(ev, time.Now()); err != nil {
-				return err
-			}
-		case <-listen.C:
-			if err := readerGone(p.to); err != nil {
-				return err
-			}
+	for ev := range w.Events() {
+		if err := p.print(ev, time.Now()); err != nil {
+			return err
 		}
 	}
+	return w.Err()
 }
 
 // print prints an event, as one about the hosts that fit: one that no longer does is as good as down.

@@ -11,6 +11,7 @@ import (
 	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/view"
 )
 
 // office is the contest of "conch elect".
@@ -36,7 +37,12 @@ func (o *office) holders(ctx context.Context, client *clientv3.Client) string {
 	if err != nil || len(queue) == 0 {
 		return ""
 	}
-	return ": " + standingText(queue[0], nil)
+	holder, _ := hold.DecodeHolder([]byte(queue[0].Identity))
+	seat := view.Seat{State: view.Held, Holder: holder, Token: queue[0].Token}
+	if holder.Fenced {
+		seat.State = view.Fenced
+	}
+	return ": " + standingText(seat)
 }
 
 // campaign is one attempt at an office.

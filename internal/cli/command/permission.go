@@ -11,12 +11,15 @@ import (
 
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/view"
 )
 
-// lookNeeds are what a question takes.
-func lookNeeds(office string) []cli.Need {
-	open, last := hold.OfficeKeys(office)
-	return []cli.Need{{Key: hold.ElectRange(office), Writes: false}, {Key: open.String(), Writes: false}, {Key: last.String(), Writes: false}}
+// lookNeeds are what a question about a name takes.
+func lookNeeds(n view.Name) (all []cli.Need) {
+	for _, r := range n.Ranges() {
+		all = append(all, cli.Need{Key: r, Writes: false})
+	}
+	return all
 }
 
 // leadNeeds are what leading takes, where holds are settled or not.

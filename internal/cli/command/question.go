@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/view"
 )
 
 // question are the flags of a command that is asked instead of told to run something: one question at a
@@ -25,14 +26,24 @@ type question struct {
 	output cli.Output
 }
 
+// declare declares those that an office has.
 func (q *question) declare(flags *pflag.FlagSet) {
 	flags.BoolVar(&q.who, "who", false, "print who leads and who waits; no CMD")
 	flags.BoolVar(&q.watch, "watch", false, "print each change of leader, vacancies too, until interrupted; no CMD")
 	flags.BoolVar(&q.assert, "assert", false, "0 if this host leads, else 1; no CMD")
 	flags.Var(cli.Number(&q.minRev, math.MaxInt64), "min-rev", "with --assert: its token has to be at least this, such as $CONCH_REV")
 	flags.Var(cli.Number(&q.pid, math.MaxInt32), "pid", "with --assert: it has to be the conch with this process id")
-	q.output.AddFlags(flags, "with --who and --watch: how to print")
+	q.output.AddFlags(flags, outputUsage)
 }
+
+// declareSlots declares those that a semaphore has.
+func (q *question) declareSlots(flags *pflag.FlagSet) {
+	flags.BoolVar(&q.who, "who", false, "print who holds which slot and who waits; no CMD")
+	flags.BoolVar(&q.watch, "watch", false, "print each slot that is taken or given up, until interrupted; no CMD")
+	q.output.AddFlags(flags, outputUsage)
+}
+
+const outputUsage = "with --who and --watch: how to print"
 
 // asked is the flags that ask, as the user wrote them.
 func (q *question) asked() (names []string) {
@@ -78,14 +89,14 @@ func (q *question) stray(flags *pflag.FlagSet) error {
 }
 
 // ask answers the one question that was asked.
-func (c *call) ask(ctx context.Context, f *electFlags, office string) (int, error) {
+func (c *call) ask(ctx context.Context, conn *cli.Connection, q *question, n view.Name) (int, error) {
 	switch {
-	case f.watch:
-		return c.watch(ctx, f, office)
-	case f.assert:
-		return c.assert(ctx, f, office)
+	case q.watch:
+		return c.watch(ctx, conn, &q.output, n)
+	case q.assert:
+		return c.assert(ctx, conn, q, n)
 	}
-	return c.tellWho(ctx, f, office)
+	return c.tellWho(ctx, conn, &q.output, n)
 }
 
 // connect makes the client that a question goes to.

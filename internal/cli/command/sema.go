@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/view"
 )
 
 // semaFlags are the flags of "conch sema".
@@ -16,6 +17,7 @@ type semaFlags struct {
 	max         int
 	spread      bool
 	ignoreOther bool
+	question
 }
 
 // maxSlots is the highest --max.
@@ -23,7 +25,9 @@ const maxSlots = 1000
 
 const semaExample = `  conch sema uploads --max 3 -- ./upload             run while one of three slots is held
   conch sema uploads --max 3 --nonblock -- ./upload  75 if none is free
-  conch sema uploads --max 3 --spread -- ./upload    at most one slot a host`
+  conch sema uploads --max 3 --spread -- ./upload    at most one slot a host
+  conch sema uploads --who                           who holds which slot, and who waits
+  conch sema uploads --watch                         each slot that is taken or given up`
 
 const semaLong = `CMD runs only while this process holds one of N slots of NAME, and sees CONCH_NAME, CONCH_SLOT (0 to N-1,
 nobody else's meanwhile), CONCH_REV (the fencing token: it rises with each hold of that slot) and CONCH_LEASE.
@@ -33,7 +37,7 @@ All have to use the same N. While somebody holds or waits with another one, nobo
 
 Exit codes: CMD's own, 128+n if signal n ended it; 64 usage; 69 etcd unreachable, or no guard; 70 hold lost
 or evicted; 75 not acquired, or another N is in use; 77 permission denied; 126, 127 CMD cannot be executed, or
-does not exist; 128+n signal n came while waiting.
+does not exist; 128+n signal n came while waiting. --who: 0 somebody holds or waits, 1 nobody.
 
 conch help exit-codes says more, conch help environment which variables stand in for flags.`
 
@@ -49,6 +53,10 @@ func (c *call) sema() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, argv, err := f.check(cmd, c.env, args)
 			if err != nil {
+				return err
+			}
+			if len(f.asked()) > 0 {
+				c.code, err = c.ask(cmd.Context(), &f.Connection, &f.question, view.Name{Kind: hold.KindSema, Name: name})
 				return err
 			}
 			c.code, err = f.run(cmd.Context(), c, name, argv)
@@ -68,6 +76,7 @@ func (f *semaFlags) declare(cmd *cobra.Command) {
 	flags.BoolVar(&f.spread, "spread", false, "at most one slot a host, of those who say so")
 	f.runFlags.declare(cmd, "a slot", "none is free")
 	flags.BoolVar(&f.ignoreOther, "ignore-other-max", false, "enter although others hold or wait with another --max")
+	f.question.declareSlots(flags)
 	f.AddFlags(flags)
 }
 
@@ -80,10 +89,16 @@ func (f *semaFlags) check(cmd *cobra.Command, env cli.Env, args []string) (name 
 	if name, argv, err = named(args, cmd.ArgsLenAtDash(), "semaphore", "sema NAME --max N [flags] -- CMD [ARG...]"); err != nil {
 		return "", nil, err
 	}
+	if len(f.asked()) > 0 {
+		return name, nil, f.question.check(cmd, argv, append([]string{"max", "spread", "ignore-other-max"}, runFlagNames...))
+	}
 	return name, argv, f.checkRun(cmd, argv)
 }
 
 func (f *semaFlags) checkRun(cmd *cobra.Command, argv []string) error {
+	if err := f.stray(cmd.Flags()); err != nil {
+		return err
+	}
 	if f.max == 0 {
 		return cli.Usagef("--max is missing: want %s", cli.Number(&f.max, maxSlots).Accepts())
 	}

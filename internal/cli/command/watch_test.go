@@ -246,8 +246,8 @@ func TestWatchSaysWhenItsViewIsOld(t *testing.T) {
 	contains(t, warned.next(t), "level=WARN", "etcd does not answer", "out of date", office)
 	lead(t, office, "somebody")
 	proxy.Revive()
-	contains(t, warned.next(t), "etcd answers again", office)
 	contains(t, out.next(t), "held by somebody")
+	contains(t, warned.next(t), "etcd answers again", office)
 	s.signals <- syscall.SIGTERM
 	if c := wait(t, code); c != 143 || len(warned) != 0 {
 		t.Errorf("code %d, and %d more lines", c, len(warned))

@@ -15,12 +15,17 @@ import (
 
 // Look reads how a name stands, linearizably, in one request. It takes permission to read [view.Name.Ranges].
 func Look(ctx context.Context, client *clientv3.Client, n view.Name) (view.Standing, error) {
-	return lookAt(ctx, client, n, 0)
+	return look(ctx, client, n, n.Ranges())
 }
 
-// lookAt is Look as it was at a revision; 0 is now.
-func lookAt(ctx context.Context, client *clientv3.Client, n view.Name, rev int64) (view.Standing, error) {
-	entries, now, err := readAt(ctx, client, n.Ranges(), rev)
+// LookHolders is Look without how the last holds ended: the permission to read that, the last of the ranges, is not needed.
+func LookHolders(ctx context.Context, client *clientv3.Client, n view.Name) (view.Standing, error) {
+	ranges := n.Ranges()
+	return look(ctx, client, n, ranges[:len(ranges)-1])
+}
+
+func look(ctx context.Context, client *clientv3.Client, n view.Name, ranges []string) (view.Standing, error) {
+	entries, now, err := readAt(ctx, client, ranges, 0)
 	if err != nil {
 		return view.Standing{}, fmt.Errorf("read %s %s: %w", n.Kind, n.Name, err)
 	}

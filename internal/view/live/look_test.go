@@ -28,8 +28,8 @@ func settle(n view.Name) coord.SettleOptions {
 		open, last := hold.OfficeKeys(n.Name)
 		return coord.SettleOptions{Open: open.String(), Last: last.String()}
 	}
-	below := func(a hold.Area) string { return hold.AreaRange(a) + hold.KindSema + "/" + n.Name }
-	return coord.SettleOptions{Open: below(hold.AreaOpen), Last: below(hold.AreaLast)}
+	open, last := hold.SemaRecords(n.Name)
+	return coord.SettleOptions{Open: open, Last: last}
 }
 
 // election is a contender for an office, as conch is one.
@@ -47,7 +47,7 @@ func election(t *testing.T, client *clientv3.Client, n view.Name) *coord.Electio
 func semaphore(t *testing.T, client *clientv3.Client, n view.Name, max int) *coord.Semaphore {
 	t.Helper()
 	m, err := coord.NewSemaphore(client, coord.SemaphoreOptions{
-		Key: strings.TrimSuffix(hold.SemaRange(n.Name), "/"), Slots: hold.AreaRange(hold.AreaSlot) + n.Name, Max: max,
+		Key: hold.SemaPrefix(n.Name), Slots: hold.SlotPrefix(n.Name), Max: max,
 		TTL: time.Minute, Settle: settle(n),
 	})
 	if err != nil {
@@ -72,8 +72,8 @@ func names(t *testing.T) (office, sema view.Name) {
 	return view.Name{Kind: hold.KindElect, Name: name}, view.Name{Kind: hold.KindSema, Name: name}
 }
 
-// look is how a name stands now, in a few words.
-func look(t *testing.T, client *clientv3.Client, n view.Name) string {
+// standingOf is how a name stands now, in a few words.
+func standingOf(t *testing.T, client *clientv3.Client, n view.Name) string {
 	t.Helper()
 	s, err := Look(t.Context(), client, n)
 	if err != nil {
@@ -104,7 +104,7 @@ func TestALookAtAnOffice(t *testing.T) {
 	t.Parallel()
 	client := etcdtest.Shared(t).Client(t)
 	office, _ := names(t)
-	if got := look(t, client, office); got != "" {
+	if got := standingOf(t, client, office); got != "" {
 		t.Errorf("got %q", got)
 	}
 	a, b := election(t, client, office), election(t, client, office)
@@ -127,13 +127,16 @@ func TestALookAtAnOffice(t *testing.T) {
 	if err := a.Resign(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := look(t, client, office); got != "vacant  after a released" {
+	if got := standingOf(t, client, office); got != "vacant  after a released" {
 		t.Errorf("got %q", got)
+	}
+	if s, err := LookHolders(t.Context(), client, office); err != nil || !s.Vacant() || len(s.Ends) != 0 {
+		t.Errorf("got %+v, %v", s, err)
 	}
 	if err := b.Campaign(t.Context(), identity("b")); err != nil {
 		t.Fatal(err)
 	}
-	if got := look(t, client, office); got != "held b after a released" {
+	if got := standingOf(t, client, office); got != "held b after a released" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -157,19 +160,19 @@ func TestALookAtASemaphore(t *testing.T) {
 			t.Errorf("got %+v, want %+v", seat, h)
 		}
 	}
-	if got := look(t, client, sema); got != "held a 0/2; held b 1/2" || first.Slot() != 0 || second.Slot() != 1 {
+	if got := standingOf(t, client, sema); got != "held a 0/2; held b 1/2" || first.Slot() != 0 || second.Slot() != 1 {
 		t.Errorf("got %q", got)
 	}
 	if err := m.Release(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
-	if got := look(t, client, sema); got != "held b 1/2" {
+	if got := standingOf(t, client, sema); got != "held b 1/2" {
 		t.Errorf("got %q", got)
 	}
 	if err := m.Release(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
-	if got := look(t, client, sema); got != "vacant  1/2 after b released" {
+	if got := standingOf(t, client, sema); got != "vacant  1/2 after b released" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -183,7 +186,7 @@ func TestALookReadsNothingOfAnotherName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := look(t, client, office) + look(t, client, sema); got != "" {
+	if got := standingOf(t, client, office) + standingOf(t, client, sema); got != "" {
 		t.Errorf("got %q", got)
 	}
 }
