@@ -88,6 +88,15 @@ bench: build $(BIN)/etcd $(BIN)/etcdctl ## measure against etcdctl in one run, a
 ci: ## everything that has to pass before a change lands
 	bash .ci/run
 
+# The database is Go's, byte for byte; its version is the release that Go names, and what begins the SHA-256 of the file.
+SCHEDULE := internal/cron/schedule
+
+.PHONY: tzdata
+tzdata: ## renew the time zones of schedules from the Go distribution in use
+	cp "$$($(GO) env GOROOT)/lib/time/zoneinfo.zip" $(SCHEDULE)/zoneinfo.zip
+	printf '%s-%s\n' "$$(sed -n 's/^DATA=//p' "$$($(GO) env GOROOT)/lib/time/update.bash")" \
+		"$$(sha256sum $(SCHEDULE)/zoneinfo.zip | cut -c 1-12)" >$(SCHEDULE)/zoneinfo.version
+
 .PHONY: clean
 clean: ## remove what was built
 	rm -rf $(BIN) $(COVER) dist
