@@ -27,6 +27,15 @@ var anyEtcd = []string{".", "go.etcd.io/...", "google.golang.org/grpc/...", "./i
 var testLibraries = []string{
 	"testing/...", "go.uber.org/goleak/...", "pgregory.net/rapid/...", "github.com/google/go-cmp/...",
 	"github.com/rogpeppe/go-internal/...", "github.com/anishathalye/porcupine/...", "./internal/etcd/etcdtest/...", "./coordtest/...", "./test/...",
+	"./coordination/locktest/...", "./internal/redistest/...",
+}
+
+// redis is every way to speak to it, ours included.
+var redis = []string{"github.com/redis/...", "./coordination/redislock/...", "./internal/redistest/..."}
+
+// skips are the only files that may skip a test, each with its reason.
+var skips = map[string]string{
+	"internal/redistest/server.go": "redis-server is a program of the machine's; in CI it has to be there, and is",
 }
 
 // rules are the walls of the house. A rule of a package that does not exist yet waits for it.
@@ -62,6 +71,33 @@ var rules = []rule{
 		May:   []string{"std", "./coordination/fence", "go.etcd.io/etcd/client/v3/...", "go.etcd.io/etcd/api/v3/..."},
 		Never: []string{".", "./internal/...", "net/http/...", "os/exec"},
 		Why:   "a guard of data in etcd compares and puts; that it knows nothing of sessions lets anybody's token be checked",
+	},
+	{
+		Of:    []string{"./coordination/memlock", "./coordination/internal/contract"},
+		May:   []string{"std", "./coordination", "./coordination/internal/contract"},
+		Never: append([]string{"testing/..."}, anyEtcd...),
+		Why:   "locks in memory, and what all Lockers share, need no more than the contract",
+	},
+	{
+		Of: []string{"./coordination/etcdlock"},
+		May: []string{
+			"std", ".", "./coordination", "./coordination/internal/contract",
+			"go.etcd.io/etcd/client/v3/...", "go.etcd.io/etcd/api/v3/...", "google.golang.org/grpc/...",
+		},
+		Never: append([]string{"./internal/...", "./coordtest/...", "os/exec", "net/http/...", "flag", "testing/..."}, redis...),
+		Why:   "one technology a Locker; this is the one place where the two contracts meet",
+	},
+	{
+		Of:    []string{"./coordination/redislock"},
+		May:   []string{"std", "./coordination", "./coordination/internal/contract", "github.com/redis/go-redis/v9"},
+		Never: append([]string{"testing/..."}, anyEtcd...),
+		Why:   "one technology a Locker",
+	},
+	{
+		Of:    []string{"./coordination/locktest"},
+		May:   []string{"std", "./coordination", "github.com/anishathalye/porcupine"},
+		Never: append(append([]string{"./coordination/memlock"}, redis...), anyEtcd...),
+		Why:   "whoever tests a Locker of their own gets the suite, and no store",
 	},
 	{
 		Of: []string{"./internal/hold", "./internal/cron/schedule"}, May: []string{"std"},
@@ -109,6 +145,11 @@ var rules = []rule{
 		Why:      "a guard starts in milliseconds, before anything is held, so it links next to nothing",
 	},
 	{
+		Of:       []string{"./cmd/conch", "./cmd/conchd", "./cmd/conch-guard", "./cmd/conch-dev"},
+		Unlinked: redis,
+		Why:      "the tools speak to etcd and to nothing else",
+	},
+	{
 		Of:       []string{"./cmd/conch", "./cmd/conchd", "./cmd/conch-guard"},
 		Unlinked: testLibraries,
 		Why:      "what exists to test the product is not part of the product",
@@ -133,6 +174,18 @@ var onlyBy = []struct {
 	{
 		Package: "./internal/etcd/etcdtest", By: []string{"./internal/etcd/etcdtest/...", "./test/...", "./bench/..."},
 		Why: "faults are injected by tests only",
+	},
+	{
+		Package: "./internal/redistest", By: []string{"./internal/redistest/...", "./test/..."},
+		Why: "servers are started by tests only",
+	},
+	{
+		Package: "github.com/redis/...", By: []string{"./coordination/redislock", "./internal/redistest", "./test/..."},
+		Why: "one Locker speaks to Redis, and nothing else does",
+	},
+	{
+		Package: "github.com/anishathalye/porcupine/...", By: []string{"./coordination/locktest", "./test/..."},
+		Why: "a library for tests reaches users by the suite that they import for theirs",
 	},
 	{
 		Package: "./coordtest", By: []string{"./coordtest/...", "./test/..."},
