@@ -157,7 +157,9 @@ type holderFlag struct {
 	pid  int // 0: not given
 }
 
-var errHolder = errors.New("want HOST:PID, as --who prints them, such as node2:4242")
+const aHolder = "HOST:PID, as --who prints them, such as node2:4242"
+
+var errHolder = errors.New("want " + aHolder)
 
 // Set takes what is behind the last colon for the process id: a host is whatever its holder says.
 func (h *holderFlag) Set(s string) error {
@@ -181,7 +183,7 @@ func (h *holderFlag) String() string {
 }
 
 func (h *holderFlag) Type() string    { return "HOST:PID" }
-func (h *holderFlag) Accepts() string { return "HOST:PID, as --who prints them, such as node2:4242" }
+func (h *holderFlag) Accepts() string { return aHolder }
 
 // is reports whether a holder is the one that is named. Who is none of ours is nobody's host.
 func (h *holderFlag) is(who hold.Holder) bool {

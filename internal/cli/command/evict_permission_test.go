@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/etcd/etcdtest"
@@ -27,35 +30,55 @@ func mayMeet(needs []cli.Need) grants {
 	return g
 }
 
-// The request stands on the lease of the hold, which then can be renewed only by who may write the request as well. Red when
-// a holder needs no permission to write it: the renewals are refused, and the hold is lost to its clock at 0.7 s.
+// client is one of a user of a member.
+func client(t *testing.T, server *etcdtest.Server, user string) *clientv3.Client {
+	t.Helper()
+	s := cli.Settings{Endpoints: server.Endpoints(), DialTimeout: time.Minute, User: user, Password: password}
+	client, err := s.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// The request stands on the lease of the hold, which then can be renewed and revoked only by who may write the request as
+// well. Red when a holder needs no permission for that, or who asks none for the other keys of the lease.
 func TestAHoldOutlivesTheRequestToLeave(t *testing.T) {
 	t.Parallel()
 	server := etcdtest.Secure(t, etcdtest.SecureOptions{})
 	root := server.EnableAuth(t)
+	slot := hold.SlotKey("x", 2, 0).String()
 	for kind, row := range map[string]struct {
 		needs []cli.Need
-		args  []string
+		keys  []string // of a hold
 	}{
-		hold.KindElect: {leadNeeds("x", true), []string{"elect", "x"}},
-		hold.KindSema:  {semaNeeds("x", true, hostname()), []string{"sema", "x", "--max", "2", "--spread"}},
+		hold.KindElect: {leadNeeds("x", true), []string{hold.ElectKey("x", 7).String()}},
+		hold.KindSema:  {semaNeeds("x", true, hostname()), []string{hold.SemaKey("x", 2, 7).String(), slot, hold.SpreadPrefix("x", hostname()) + "/7"}},
 	} {
 		holder, operator := "holds "+kind, "asks "+kind
 		addUser(t, root, holder, mayMeet(row.needs))
 		addUser(t, root, operator, mayMeet(evictNeeds(view.Name{Kind: kind, Name: "x"}, false)))
-		h, dir := as(server, holder), t.TempDir()
-		code := h.start(append(row.args, "--ttl", "2s", "--kill-after", "1m", "--", "sh", "-c",
-			`trap 'sleep 3; exit' TERM; echo up >"$1"; while :; do sleep 0.1; done`, "sh", filepath.Join(dir, "up"))...)
-		awaits(t, func() bool { return exists(filepath.Join(dir, "up")) })
-		s := as(server, operator)
-		if c := s.conch("evict", kind, "x"); c != 0 {
-			t.Errorf("code %d; %s", c, s.stderr.String())
+		holds, asks := client(t, server, holder), client(t, server, operator)
+		lease, err := holds.Grant(t.Context(), 60)
+		if err != nil {
+			t.Fatal(err)
 		}
-		contains(t, s.stdout.String(), "has left (evicted)")
-		if c := wait(t, code); c != hold.CodeLost {
-			t.Errorf("code %d; %s", c, h.stderr.String())
+		for _, key := range row.keys {
+			if _, err := holds.Put(t.Context(), key, "", clientv3.WithLease(lease.ID)); err != nil {
+				t.Fatalf("put %s: %v", key, err)
+			}
 		}
-		contains(t, h.stderr.String(), "msg=released", "reason=evicted")
+		key := hold.EvictKey(kind, "x", int64(lease.ID)).String()
+		if _, err := asks.Put(t.Context(), key, "", clientv3.WithLease(lease.ID)); err != nil {
+			t.Errorf("%s: to ask: %v", kind, err)
+		}
+		if _, err := holds.KeepAliveOnce(t.Context(), lease.ID); err != nil {
+			t.Errorf("%s: to renew: %v", kind, err)
+		}
+		if _, err := holds.Revoke(t.Context(), lease.ID); err != nil {
+			t.Errorf("%s: to revoke: %v", kind, err)
+		}
 	}
 }
 

@@ -57,6 +57,7 @@ type call struct {
 const rootExample = `  conch elect reports -- ./make-reports  run it while this host holds the office "reports"
   conch elect reports --who              who leads, and who waits
   conch sema uploads --max 3 -- ./upload run it while this host holds one of three slots
+  conch evict elect reports              ask who leads to leave
   conch hosts                            which hosts are up`
 
 func (c *call) root() *cobra.Command {
