@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -89,8 +90,18 @@ func (f *doctorFlags) print(found []doctor.Finding) []byte {
 	}
 	t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	for _, one := range found {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", one.Level, one.Check, dash(one.Target), one.Text)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", one.Level, one.Check, dash(column(one.Target)), one.Text)
 	}
 	_ = t.Flush()
 	return out.Bytes()
+}
+
+// columnMost is how wide a target makes the table, in bytes; what is longer is whole in JSON.
+const columnMost = 100
+
+func column(target string) string {
+	if len(target) <= columnMost {
+		return target
+	}
+	return strings.ToValidUTF8(target[:columnMost], "") + "..."
 }

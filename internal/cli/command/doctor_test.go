@@ -38,3 +38,17 @@ func TestDoctorOfADeadEtcd(t *testing.T) {
 	contains(t, s.stdout.String(), "fail", "endpoint", dead, "connection refused")
 	contains(t, s.stderr.String(), "conch: etcd unreachable: no endpoint of "+dead+" answers")
 }
+
+// TestDoctorsTableIsNoWiderThanItHasToBe: a key can be as long as somebody likes.
+func TestDoctorsTableIsNoWiderThanItHasToBe(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("k", 300)
+	f := &doctorFlags{}
+	table := string(f.print([]doctor.Finding{{Check: "keys", Level: doctor.Warn, Target: long, Text: "odd"}, {Check: "lease", Level: doctor.OK, Text: "granted"}}))
+	for line := range strings.Lines(table) {
+		if len(line) > columnMost+50 {
+			t.Errorf("%d bytes: %q", len(line), line)
+		}
+	}
+	contains(t, table, strings.Repeat("k", columnMost)+"...  odd\n", "-  ")
+}
