@@ -42,5 +42,8 @@
 //	  ttl <= 0, zero token
 //	no answer                  another error. Whether it was done is not known, the old ExpiresAt stays true
 //
+// Because an answer can be lost, Renew by a shorter ttl takes nothing back: its ExpiresAt says that ttl, and the store
+// keeps the lease for as long as before.
+//
 // Locktest is this table as tests. [Run] is the shortest correct use.
 package coordination

@@ -63,9 +63,8 @@ func (l *Locker) acquire(ctx context.Context, key, owner string, ttl time.Durati
 // take puts the key on the lease, if it is absent, and gives its token, 0 if somebody else was faster. Where the answer
 // to a Txn was lost, the next one finds the key on this lease: it was done.
 //
-// A Txn that was given up may be done at any time later, when the key is free again, and would hold it for nobody. So
-// whoever was faster then does not settle it: that is an error, and the lease goes, which such a Txn needs. Where the
-// key is held, late says which lease has to be gone before a release is done.
+// A Txn that was given up may be done at any time later, when the key is free again, and would hold it for nobody: see
+// refused. Where the key is held, late says which lease has to be gone before a release is done.
 func (a *asking) take(name, owner string, g *grant, until time.Time) (token uint64, late clientv3.LeaseID, err error) {
 	ctx, cancel := context.WithDeadlineCause(a.ctx, until, errTooLate)
 	defer cancel()
@@ -85,9 +84,23 @@ func (a *asking) take(name, owner string, g *grant, until time.Time) (token uint
 	case found(got).Lease == int64(g.id):
 		return uint64(found(got).CreateRevision), late, nil
 	case sent > 1:
-		a.l.revoke(g.id)
-		return 0, 0, fmt.Errorf("%w: a request that was not answered may still be done", coord.ErrUndecided)
+		return 0, 0, a.refused(name, g, found(got).CreateRevision)
 	}
 	a.l.keepSpare(g)
 	return 0, 0, nil
+}
+
+// refused makes sure that a put on g that may still be under way is never done. It needs its lease: once that is gone, it
+// cannot come any more; and if the key is then still the other's that it was before, it did not come meanwhile. Where
+// that is not so, nobody knows: the key may have been held for a moment, by nobody.
+func (a *asking) refused(name string, g *grant, other int64) error {
+	if err := a.revoke(g.id); err != nil {
+		a.l.revoke(g.id)
+		return err
+	}
+	kv, _, err := a.read(name)
+	if err == nil && (kv == nil || kv.CreateRevision != other) {
+		err = fmt.Errorf("%w: a request that was not answered may have been done", coord.ErrUndecided)
+	}
+	return err
 }

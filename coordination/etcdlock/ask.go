@@ -53,7 +53,7 @@ func (h *history) note(got *pb.ResponseHeader, floor int64) error {
 // again each time, so that a slow network is not cut off for ever.
 const (
 	patient    = 10
-	leastTry   = 250 * time.Millisecond
+	leastTry   = 500 * time.Millisecond
 	mostTry    = 2 * time.Second
 	leastPause = 10 * time.Millisecond
 	mostPause  = time.Second

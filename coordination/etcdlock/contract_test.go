@@ -44,7 +44,7 @@ func TestTheContract(t *testing.T) {
 	for how, lost := range map[string]error{"silence": nil, "a broken connection": coordtest.Unavailable("broken")} {
 		t.Run("an answer is lost by "+how, func(t *testing.T) {
 			t.Parallel()
-			o := locktest.Options{Bubble: true, TTL: 2 * time.Second}
+			o := locktest.Options{Bubble: true, TTL: 2 * time.Second, Operations: 500}
 			locktest.RunWith(t, o, func(t *testing.T) locktest.Store {
 				m := coordtest.Start(t, coordtest.Options{Members: 3, RevokeLag: 700 * time.Millisecond})
 				return locktest.Store{
@@ -64,7 +64,7 @@ func TestTheContract(t *testing.T) {
 // The same while etcd has every trouble that a client can see.
 func TestTheHistoryOfAnEtcdInTrouble(t *testing.T) {
 	t.Parallel()
-	o := locktest.Options{Bubble: true, TTL: 2 * time.Second, Clients: 12, Keys: 12, Operations: 2000}
+	o := locktest.Options{Bubble: true, TTL: 2 * time.Second, Clients: 12, Keys: 12, Operations: 1000}
 	locktest.History(t, o, func(t *testing.T) locktest.Store {
 		m := coordtest.Start(t, coordtest.Options{Members: 3, RevokeLag: 300 * time.Millisecond})
 		return locktest.Store{

@@ -40,11 +40,14 @@
 //
 // # What happens when
 //
-//   - A request is not answered: it is sent again, to another member if there is one, until ctx ends. All of them may be
-//     done twice. A member that was stopped costs a tenth of the ttl, 2 s at most.
-//   - ctx ends: the error says so. An Acquire that may have been done is undone: its lease is revoked in the
-//     background, so that a put that comes late fails. If that is not answered either, the key goes with the lease,
-//     after the ttl. Release is tried once even in a context that has ended, so that a late defer works.
+//   - A request is not answered: it is sent again, to another member if there is one, until ctx ends: give a call one
+//     that does. A member that was stopped costs a tenth of the ttl, half a second at least and 2 s at most.
+//   - The put of an Acquire is not answered: the next one finds out. Where it may still come, late, its lease is revoked
+//     before a refusal is believed, or a release is done, so that it holds the key for nobody. If somebody else's hold
+//     has ended meanwhile, the error is coord.ErrUndecided: for a moment the key may have been held, by nobody.
+//   - ctx ends: the error says so. An Acquire that may have been done is undone, in the background, by revoking its
+//     lease. If that is not answered either, the key goes with the lease, after the ttl. Release is tried once even in a
+//     context that has ended, so that a late defer works.
 //   - Two ask for a free key at once: one has it, the other keeps its lease as a spare for a tenth of its time, and
 //     then revokes it.
 //   - etcd is full (NOSPACE): Acquire fails, and so does Renew for a longer ttl. Renew and Release work.

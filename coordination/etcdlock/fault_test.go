@@ -38,9 +38,9 @@ func TestAnAcquireWhoseAnswerIsLostIsAdopted(t *testing.T) {
 				}
 				// The first may still be under way: a release waits until it cannot come any more.
 				calls(w.m)
-				w.m.Inject(coordtest.Rule{Method: coordtest.Revoke, Action: coordtest.LoseRequest()})
+				w.m.Inject(coordtest.Rule{Method: coordtest.Revoke, Action: coordtest.LoseReply(nil)})
 				w.released(w.l, lease)
-				if got := calls(w.m); got.revokes < 2 || len(w.m.Leases()) != 0 {
+				if got := calls(w.m); got.revokes != 2 || len(w.m.Leases()) != 0 {
 					w.Errorf("%+v, %v", got, w.m.Leases())
 				}
 			})
@@ -91,26 +91,56 @@ func TestAPutThatComesLateAfterAMoveFindsNoLease(t *testing.T) {
 	}
 }
 
-// Where somebody else has the key, a put that may come late is no refusal that can be believed, and its lease no spare
-// one.
-func TestARaceThatIsNotDecidedIsAnError(t *testing.T) {
+// Where somebody else has the key, a put that may still come is a refusal only when it cannot, and did not.
+func TestARaceThatWasLostIsDecided(t *testing.T) {
+	for name, row := range map[string]struct {
+		meanwhile func(w *world, other *Locker, lease coordination.Lease) // before the revoke is done
+		is        error
+	}{
+		"the other still has it": {func(*world, *Locker, coordination.Lease) {}, nil},
+		"the other has let it go": {func(w *world, other *Locker, lease coordination.Lease) {
+			_ = other.Release(w.Context(), lease)
+		}, coord.ErrUndecided},
+		"it went from hand to hand": {func(w *world, other *Locker, lease coordination.Lease) {
+			_ = other.Release(w.Context(), lease)
+			w.held(other, "k", 10*time.Second)
+		}, coord.ErrUndecided},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, coordtest.Options{}, func(w *world) {
+				release := make(chan struct{})
+				other := w.peer()
+				var lease coordination.Lease
+				w.m.Inject(coordtest.Rule{When: puts, Action: coordtest.Late(release)})
+				w.m.Inject(coordtest.Rule{When: puts, Action: coordtest.Before(func() { lease = w.held(other, "k", 10*time.Second) })})
+				w.m.Inject(coordtest.Rule{Method: coordtest.Revoke, Action: coordtest.Before(func() { row.meanwhile(w, other, lease) })})
+				if _, held, err := w.l.Acquire(w.Context(), "k", "o", 10*time.Second); held || !errors.Is(err, row.is) || row.is == nil && err != nil {
+					w.Error(held, err)
+				}
+				if w.l.spare != nil {
+					w.Error("a lease that a put may still come for is no spare one")
+				}
+				w.m.Delete(w.l.name("k"))
+				close(release)
+				w.settle()
+				if keys := w.m.Keys(""); len(keys) != 0 {
+					w.Errorf("held for nobody: %v", keys)
+				}
+			})
+		})
+	}
+}
+
+// Until the lease is gone, that is an error.
+func TestARaceThatCannotBeDecidedIsAnError(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		release := make(chan struct{})
-		w.m.Inject(coordtest.Rule{When: puts, Action: coordtest.Late(release)})
+		w.m.Inject(coordtest.Rule{When: puts, Action: coordtest.LoseRequest()})
 		w.m.Inject(coordtest.Rule{When: puts, Action: coordtest.Before(func() { w.held(w.peer(), "k", 10*time.Second) })})
-		if _, held, err := w.l.Acquire(w.Context(), "k", "o", 10*time.Second); held || !errors.Is(err, coord.ErrUndecided) {
+		fault := w.m.Inject(coordtest.Rule{Method: coordtest.Revoke, Times: coordtest.Forever, Action: coordtest.LoseRequest()})
+		if _, held, err := w.l.Acquire(w.within(3*time.Second), "k", "o", 10*time.Second); held || !errors.Is(err, context.DeadlineExceeded) {
 			w.Error(held, err)
 		}
-		w.settle()
-		if left := w.m.Leases(); len(left) != 1 || w.l.spare != nil {
-			w.Errorf("%+v, to spare: %v", left, w.l.spare)
-		}
-		w.m.Delete(w.l.name("k"))
-		close(release)
-		w.settle()
-		if keys := w.m.Keys(""); len(keys) != 0 {
-			w.Errorf("held for nobody: %v", keys)
-		}
+		fault.Remove()
 	})
 }
 
@@ -188,6 +218,10 @@ func TestTheEndCountsFromTheRequestThatWasAnswered(t *testing.T) {
 		lease := w.held(w.l, "k", 10*time.Second) // the second grant was asked for a second later, and answered at once
 		if got := lease.Remaining(); got != 9*time.Second {
 			w.Errorf("acquired, expires in %v", got)
+		}
+		w.m.Inject(coordtest.Rule{Method: coordtest.Grant, Action: coordtest.After(func() { time.Sleep(time.Second / 2) })})
+		if got := w.held(w.l, "late", 10*time.Second).Remaining(); got != 9*time.Second-time.Second/2 {
+			w.Errorf("acquired late, expires in %v", got)
 		}
 		w.m.Inject(coordtest.Rule{Method: coordtest.KeepAlive, Action: coordtest.LoseRequest()})
 		if got := w.renewed(w.l, lease, 10*time.Second).Remaining(); got != 9*time.Second {
@@ -445,5 +479,19 @@ func TestAStoppedMemberCostsATry(t *testing.T) {
 			w.Error("expired")
 		}
 		w.released(w.l, lease)
+	})
+}
+
+// A member that is gone refuses connections: that is no answer, however often it is asked.
+func TestAnEtcdThatIsGoneAnswersNobody(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		lease := w.held(w.l, "k", 30*time.Second)
+		w.m.Kill(0)
+		w.settle()
+		if _, held, err := w.l.Renew(w.within(5*time.Second), lease, 30*time.Second); held || !errors.Is(err, context.DeadlineExceeded) {
+			w.Error(held, err)
+		}
+		w.m.Revive(0)
+		w.released(w.l, w.renewed(w.l, lease, 30*time.Second))
 	})
 }

@@ -17,21 +17,21 @@ import (
 func (c *trial) history() {
 	began := time.Now()
 	done := c.play(began)
-	if c.Trouble == nil {
-		for _, op := range done {
-			if op.Output.(answer).unknown {
-				c.Errorf("client %d: %s without any trouble: %v", op.ClientId, op.Input.(call).kind, op.Metadata)
-			}
-		}
-	}
 	if err := judge(done, c.Patience); err != nil {
 		c.Errorf("%v", err)
 	}
-	tally := map[string]int{}
+	tally, unknown := map[string]int{}, 0
+	var last any
 	for _, op := range done {
 		tally[outcome(op)]++
+		if op.Output.(answer).unknown {
+			unknown, last = unknown+1, op.Metadata
+		}
 	}
 	c.Logf("%d calls in %v: %v", len(done), time.Since(began), tally)
+	if unknown > len(done)/4 {
+		c.Errorf("%d of %d calls were not answered, the last with %v: that says little about the others", unknown, len(done), last)
+	}
 }
 
 // outcome names what became of a call, for people.
@@ -51,10 +51,7 @@ func outcome(op porcupine.Operation) string {
 // play makes the calls. Trouble, if there is any, lasts as long.
 func (c *trial) play(began time.Time) []porcupine.Operation {
 	ctx, cancel := context.WithCancel(c.Context())
-	var trouble sync.WaitGroup
-	if c.Trouble != nil {
-		trouble.Go(func() { c.Trouble(ctx) })
-	}
+	defer cancel()
 	var clients sync.WaitGroup
 	var clock, left atomic.Int64
 	left.Store(int64(c.Operations))
@@ -72,9 +69,14 @@ func (c *trial) play(began time.Time) []porcupine.Operation {
 			all[i] = p.done
 		})
 	}
+	if c.Trouble != nil {
+		go func() {
+			clients.Wait()
+			cancel()
+		}()
+		c.Trouble(ctx) // in this goroutine, which may fail the test
+	}
 	clients.Wait()
-	cancel()
-	trouble.Wait()
 	var history []porcupine.Operation
 	for _, done := range all {
 		history = append(history, done...)
