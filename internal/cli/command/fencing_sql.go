@@ -42,7 +42,7 @@ func (c *call) fenceSQL() *cobra.Command {
 
 // fenceSQLText is what is printed: SQL with comments, to be pasted or fed to a shell.
 func fenceSQLText(guard *fence.SQL, d fence.Dialect) string {
-	parameters := "$1 is the key, $2 the token. In psql, with -v key=... -v token=..., write :'key' and :token."
+	parameters := "$1 is the key, $2 the token. In psql, with -v key=... -v token=..., write :'key' and :'token'."
 	if d == fence.SQLite {
 		parameters = "?1 is the key, ?2 the token. The sqlite3 shell takes them from .parameter set."
 	}

@@ -137,7 +137,7 @@ func TestOnlyWhatIsNotTooLateRuns(t *testing.T) {
 	}
 	// The flag counts more than the variable, and is what the child sees.
 	s := newShell("CONCH_REV=1")
-	if code := s.conch("fence", "--file", path, "--token", "35", "--guard", "off", "--", "sh", "-c", `test "$CONCH_REV" = 35`); code != 0 {
+	if code := s.conch("fence", "--file", path, "--token", "35", "--", "sh", "-c", `test "$CONCH_REV" = 35`); code != 0 {
 		t.Errorf("code %d; %s", code, s.stderr.String())
 	}
 }
@@ -223,20 +223,15 @@ func TestASignalThatComesWithTheLock(t *testing.T) {
 	for range 100 { // which of the two is heard first is anybody's guess
 		signals <- syscall.SIGINT
 		taken, sig, err := f.take(context.Background(), signals)
-		if err != nil || (taken == nil && sig == 0) {
+		switch {
+		case sig == 0 && err == nil:
+			<-signals
+			_ = taken.Close()
+		case sig != syscall.SIGINT:
 			t.Fatalf("%v, %v, %v", taken, sig, err)
 		}
-		if sig == 0 {
-			_ = taken.Close()
-			<-signals
-		}
 	}
-	f.waits = true
-	taken, _, err := f.take(context.Background(), signals)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = taken.Close()
+	hostage(t, path, 34)
 }
 
 func TestTheStatusFileOfAFence(t *testing.T) {

@@ -30,6 +30,7 @@ const exitCodesText = `Of a command that runs CMD:
   71         --fence-on-lose: on-lose did not succeed, and the hold was left to its TTL
   75         not acquired: --nonblock, --wait ran out, on-acquire failed, another --max is in use, or another process
              has the UUID
+  76         conch fence: the token is below the highest seen; CMD was not started
   77         etcd refused for want of permission
   126        CMD was found and cannot be executed; nothing was acquired
   127        CMD was not found; nothing was acquired
@@ -37,7 +38,7 @@ const exitCodesText = `Of a command that runs CMD:
 
 CMD may itself exit with one of these numbers: --status-file tells the two apart.
 
-Of a question (--who, --assert, hosts, doctor):
+Of a question (--who, --assert, hosts, doctor; fence check says 76 for no):
 
   0          yes; somebody leads; a host is up
   1          no; nobody leads; none is
