@@ -33,11 +33,6 @@ var testLibraries = []string{
 // redis is every way to speak to it, ours included.
 var redis = []string{"github.com/redis/...", "./coordination/redislock/...", "./internal/redistest/..."}
 
-// skips are the only files that may skip a test, each with its reason.
-var skips = map[string]string{
-	"internal/redistest/server.go": "redis-server is a program of the machine's; in CI it has to be there, and is",
-}
-
 // rules are the walls of the house. A rule of a package that does not exist yet waits for it.
 var rules = []rule{
 	{
