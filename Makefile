@@ -14,8 +14,8 @@ LDFLAGS := -s -w -X $(MODULE)/internal/cli.Version=$(VERSION) -X $(MODULE)/inter
 # Without gRPC's tracing pages, which would link html/template and net/http's server side.
 BUILD   := CGO_ENABLED=0 $(GO) build -buildvcs=false -trimpath -tags grpcnotrace
 
-# Unit packages run side by side; what stands in test/ runs real clusters and real signals, one at a time.
-UNIT = $(shell $(GO) list ./... | grep -v -e '/test/' -e '/bench')
+# Unit packages run side by side; what stands in test/ runs real clusters and real signals, one at a time. Examples run there.
+UNIT = $(shell $(GO) list ./... | grep -v -e '/test/' -e '/bench' -e '/examples/')
 
 .DEFAULT_GOAL := help
 

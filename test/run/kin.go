@@ -64,6 +64,18 @@ func Alive(pid int) bool {
 	return state != "" && state != "Z" && state != "X"
 }
 
+// frozen reports whether all threads of a process are stopped.
+func frozen(pid int) bool {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if err != nil || !strings.HasPrefix(string(text)[strings.LastIndex(string(text), ")")+1:], " T") {
+			return false
+		}
+	}
+	return len(tasks) > 0
+}
+
 // stat is the state of a process and its parent; empty and 0 where there is none.
 func stat(pid int) (state string, parent int) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

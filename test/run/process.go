@@ -113,6 +113,17 @@ func (p *Process) Signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
 // Kill is Signal with SIGKILL.
 func (p *Process) Kill() { p.Signal(syscall.SIGKILL) }
 
+// Stop stops the process, and returns when each of its threads stands still.
+func (p *Process) Stop() {
+	p.t.Helper()
+	p.Signal(syscall.SIGSTOP)
+	for end := time.Now().Add(patience); !frozen(p.Pid()); time.Sleep(time.Millisecond) { // its parent would hear of the first one
+		if time.Now().After(end) {
+			p.t.Fatalf("process %d does not stop", p.Pid())
+		}
+	}
+}
+
 // Exited is closed when the process has ended and was reaped.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
