@@ -10,9 +10,10 @@ import (
 const (
 	Up       State = "up"
 	Stopping State = "stopping" // it has said that it goes
+	Down     State = "down"
 )
 
-// Host is a host that is up.
+// Host is a host that is up, or was.
 type Host struct {
 	State    State
 	UUID     string // hostile until escaped, as all that it says

@@ -28,6 +28,7 @@ type Line struct {
 	Value     string    `json:"value,omitempty"`     // of a key that is no holder of ours; of state odd, the key
 	At        string    `json:"at,omitempty"`        // of a change: when it was seen
 	Last      *LastLine `json:"last,omitempty"`      // how the hold before it ended
+	Reason    string    `json:"reason,omitempty"`    // of a host that is down
 }
 
 // OpenLine is the JSON of an open record that makes the next holder settle.

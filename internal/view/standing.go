@@ -86,6 +86,11 @@ func Stand(n Name, entries []Entry, rev int64) Standing {
 // Vacant reports whether nobody holds, and nobody waits.
 func (s Standing) Vacant() bool { return len(s.Seats) == 0 }
 
+// Known reports whether there is anything to tell of it.
+func (s Standing) Known() bool {
+	return !s.Vacant() || len(s.Unsettled)+len(s.Ends)+len(s.Odd) > 0
+}
+
 // Waiting counts who has no hold yet.
 func (s Standing) Waiting() (n int) {
 	for _, seat := range s.Seats {

@@ -109,6 +109,17 @@ func (w *Terminal) Await(text string) string {
 	}
 }
 
+// Resize gives the window another size; what runs in it hears of that.
+func (w *Terminal) Resize(rows, columns int) {
+	w.t.Helper()
+	err := control(w.master, func(fd int) error {
+		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(rows), Col: uint16(columns)})
+	})
+	if err != nil {
+		w.t.Fatalf("resize the terminal: %v", err)
+	}
+}
+
 // Modes are the modes of the terminal.
 func (w *Terminal) Modes() (modes unix.Termios) {
 	w.t.Helper()

@@ -12,6 +12,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/internal/etcd/etcdtest"
 	"github.com/go-coord/coord/internal/hold"
 )
@@ -97,6 +98,7 @@ func TestHostileValuesNeitherBreakNorInject(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				facing(t, cli, shellOf, office, value)
+				slotsFacing(t, cli, shellOf, office, value)
 			})
 		}
 	})
@@ -108,8 +110,17 @@ func TestHostileValuesNeitherBreakNorInject(t *testing.T) {
 	} {
 		set(t, cli, key, nasty)
 	}
+	for _, key := range []string{
+		hold.AreaRange(hold.AreaSema) + nasty + "/3/7b", hold.SemaRange("odd") + nasty, hold.SemaRange("odd") + "3/" + nasty, hold.SlotPrefix("odd") + "/3/" + nasty,
+		hold.SemaRange("odd") + "3/7b", hold.SlotPrefix("odd") + "/2147483647/2147483646", hold.Root + "open/sema/odd/99999999999/1", coord.HostsPrefix + nasty,
+	} {
+		set(t, cli, key, nasty)
+	}
 	for want, lines := range map[int][]string{
-		hold.CodeOK: {"__complete elect h", "__complete elect ", "__complete elect o", "elect odd --who", "elect odd --who --json"},
+		hold.CodeOK: {
+			"__complete elect h", "__complete elect ", "__complete elect o", "elect odd --who", "elect odd --who --json", "sema odd --who",
+			"sema odd --who --json", "status", "status --json", "status odd", "status odd --json", "__complete status ",
+		},
 		hold.CodeNo: {"doctor -o table", "doctor -o json"},
 	} {
 		for _, line := range lines {
@@ -120,6 +131,31 @@ func TestHostileValuesNeitherBreakNorInject(t *testing.T) {
 				t.Errorf("%s: code %d, want %d; %q", line, code, want, s.stdout.String())
 			}
 		}
+	}
+}
+
+// slotsFacing is facing, for the questions about a semaphore: as a candidate, a slot, and either record.
+func slotsFacing(t *testing.T, cli *clientv3.Client, shellOf func() *shell, name, value string) {
+	open, last := hold.SlotKeys(name, 2, 0)
+	keys := []string{open.String(), last.String(), hold.SlotKey(name, 2, 0).String(), hold.SemaKey(name, 2, 0x7b).String()}
+	for i, key := range keys {
+		set(t, cli, key, value)
+		for _, args := range []string{"--who", "--who --json"} {
+			s := shellOf()
+			if code := s.conch(append([]string{"sema", name}, strings.Fields(args)...)...); code != answer(i > 1) {
+				t.Errorf("%s: %s: code %d", key, args, code)
+			}
+			s.judge(t, args)
+		}
+	}
+	s, out := shellOf(), make(reader)
+	code := s.startTo(out, "sema", name, "--watch", "--json")
+	if err := harmless(out.next(t)+"\n", true); err != nil {
+		t.Errorf("--watch: %v", err)
+	}
+	s.signals <- syscall.SIGTERM
+	if c := wait(t, code); c != 143 {
+		t.Errorf("--watch: code %d", c)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 func TestEveryQuestionFindsItsEndpointsByDomain(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"elect", "x", "--who"}, {"elect", "x", "--watch"}, {"elect", "x", "--assert"}, {"__complete", "elect", ""}} {
+	for _, args := range [][]string{{"elect", "x", "--who"}, {"elect", "x", "--watch"}, {"elect", "x", "--assert"}, {"sema", "x", "--who"}, {"status"}, {"status", "--watch"}, {"__complete", "elect", ""}} {
 		s, asked := newShell("CONCH_DISCOVERY_SRV=example.com"), make(chan string, 9)
 		code := Main(t.Context(), cli.Env{
 			Name: "conch", Args: args, Environ: s.environ, Stdout: &s.stdout, Stderr: &s.stderr,

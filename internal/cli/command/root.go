@@ -58,7 +58,7 @@ const rootExample = `  conch elect reports -- ./make-reports  run it while this 
   conch elect reports --who              who leads, and who waits
   conch sema uploads --max 3 -- ./upload run it while this host holds one of three slots
   conch evict elect reports              ask who leads to leave
-  conch hosts                            which hosts are up`
+  conch status                           everything that is held, and which hosts are up`
 
 func (c *call) root() *cobra.Command {
 	root := &cobra.Command{
@@ -79,7 +79,7 @@ func (c *call) root() *cobra.Command {
 	root.SetHelpFunc(c.help)
 	root.Flags().Bool("version", false, "the same as conch version")
 	elect, sema, hosts, fence := c.elect(), c.sema(), c.hosts(), c.fence()
-	root.AddCommand(elect, sema, c.evict(), hosts, fence, c.doctor(), c.completion(), c.version())
+	root.AddCommand(elect, sema, c.status(), c.evict(), hosts, fence, c.doctor(), c.completion(), c.version())
 	root.AddCommand(c.topics(append(hosts.Commands(), elect, sema, fence)...)...)
 	root.SetHelpCommand(c.helpCommand())
 	return root

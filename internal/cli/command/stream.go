@@ -23,6 +23,11 @@ const listenEvery = 2 * time.Second
 
 // stream has follow print until a signal comes, or nobody reads any more.
 func (c *call) stream(ctx context.Context, follow func(context.Context) error) (int, error) {
+	return c.streamTo(ctx, func(os.Signal) {}, follow)
+}
+
+// streamTo is stream, and hands on the signals that are no reason to end.
+func (c *call) streamTo(ctx context.Context, other func(os.Signal), follow func(context.Context) error) (int, error) {
 	signals, stop := c.env.Signals()
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
@@ -46,6 +51,7 @@ func (c *call) stream(ctx context.Context, follow func(context.Context) error) (
 				leave()
 				return hold.SignalCode(int(s.(syscall.Signal))), nil
 			}
+			other(s)
 		case <-listen.C:
 			// A command that has nothing to write would otherwise never find out.
 			if readerGone(c.env.Stdout) {
@@ -71,20 +77,27 @@ func printLine(to io.Writer, line []byte) error {
 }
 
 // readerGone reports whether nobody can read any more what is written to w: the other end of a pipe was closed.
-func readerGone(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	conn, err := file.SyscallConn()
-	if err != nil {
-		return false
-	}
-	gone := false
-	_ = conn.Control(func(fd uintptr) {
+func readerGone(w io.Writer) (gone bool) {
+	_ = onFile(w, func(fd int) {
 		fds := []unix.PollFd{{Fd: int32(fd)}}
 		n, err := unix.Poll(fds, 0)
 		gone = err == nil && n > 0 && fds[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
 	})
 	return gone
+}
+
+// errNoFile is returned when what is written to is no open file.
+var errNoFile = errors.New("it is no file")
+
+// onFile uses the descriptor of w, without making its file a blocking one, as File.Fd does.
+func onFile(w io.Writer, use func(fd int)) error {
+	file, ok := w.(*os.File)
+	if !ok {
+		return errNoFile
+	}
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return conn.Control(func(fd uintptr) { use(int(fd)) })
 }

@@ -38,10 +38,10 @@ const exitCodesText = `Of a command that runs CMD:
 
 CMD may itself exit with one of these numbers: --status-file tells the two apart.
 
-Of a question (--who, --assert, hosts, doctor; fence check says 76 for no):
+Of a question (--who, --assert, status, hosts, doctor; fence check says 76 for no):
 
-  0          yes; somebody leads; a host is up
-  1          no; nobody leads; none is
+  0          yes; somebody leads, holds or waits; a host is up
+  1          no; nobody does; none is
   64, 77     as above
   69         etcd cannot say: a question is never answered from old knowledge
   74         what there is to say could not be printed; of version, help and completion too

@@ -54,8 +54,9 @@ func staleReason(why error) string {
 
 // changePrinter prints one line a change, each with one write.
 type changePrinter struct {
-	to   io.Writer
-	json bool
+	to    io.Writer
+	json  bool
+	kinds bool // lines for people say what kind of a name it is
 }
 
 func (p *changePrinter) print(n view.Name, changes []view.Seat) error {
@@ -67,7 +68,11 @@ func (p *changePrinter) print(n view.Name, changes []view.Seat) error {
 			l.At = at
 			line = cli.JSONLine(l)
 		} else {
-			line = fmt.Appendf(nil, "%s  %s  %s%s\n", at, n.Name, slotText(seat.Max, seat.Slot), standingText(seat))
+			name := n.Name
+			if p.kinds {
+				name = n.Kind + " " + name
+			}
+			line = fmt.Appendf(nil, "%s  %s  %s%s\n", at, name, slotText(seat.Max, seat.Slot), standingText(seat))
 		}
 		if err := printLine(p.to, line); err != nil {
 			return err

@@ -39,10 +39,15 @@ func (r reader) next(t *testing.T) string {
 
 // startTo starts a command with a stdout of its own.
 func (s *shell) startTo(stdout io.Writer, args ...string) <-chan int {
+	return s.startWith(stdout, &s.stderr, args...)
+}
+
+// startWith is startTo with a stderr of its own as well.
+func (s *shell) startWith(stdout, stderr io.Writer, args ...string) <-chan int {
 	code := make(chan int, 1)
 	go func() {
 		code <- Main(context.Background(), cli.Env{
-			Name: "conch", Args: args, Environ: s.environ, Stdin: strings.NewReader(""), Stdout: stdout, Stderr: &s.stderr,
+			Name: "conch", Args: args, Environ: s.environ, Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr,
 			Signals: func() (<-chan os.Signal, func()) { return s.signals, func() {} },
 		})
 	}()
@@ -234,13 +239,7 @@ func TestWatchSaysWhenItsViewIsOld(t *testing.T) {
 	proxy := etcdtest.NewProxy(t, etcdtest.Shared(t).Endpoint())
 	s, out := newShell("CONCH_ENDPOINTS="+proxy.Addr()), make(reader)
 	warned := make(reader, 9)
-	code := make(chan int, 1)
-	go func() {
-		code <- Main(context.Background(), cli.Env{
-			Name: "conch", Args: []string{"elect", office, "--watch", "--quiet"}, Environ: s.environ, Stdout: out, Stderr: warned,
-			Signals: func() (<-chan os.Signal, func()) { return s.signals, func() {} },
-		})
-	}()
+	code := s.startWith(out, warned, "elect", office, "--watch", "--quiet")
 	contains(t, out.next(t), "vacant")
 	proxy.Cut()
 	contains(t, warned.next(t), "level=WARN", "etcd does not answer", "out of date", office)

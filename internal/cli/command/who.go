@@ -51,12 +51,9 @@ func printLines(w io.Writer, all []view.Line) {
 // printStanding prints a table, and what there is to remark below it.
 func printStanding(w io.Writer, s view.Standing) {
 	if s.Vacant() {
-		text := ""
-		if last := s.LastEnd(); last != nil {
-			text = "; last held by " + endText(*last)
-			if last.Slot >= 0 {
-				text = "; " + slotText(last.Max, last.Slot) + "was last held by " + endText(*last)
-			}
+		text := lastText(s)
+		if text != "" {
+			text = "; " + text
 		}
 		fmt.Fprintf(w, "%s is vacant%s\n", s.Name.Name, text)
 	} else {
@@ -64,6 +61,9 @@ func printStanding(w io.Writer, s view.Standing) {
 	}
 	for _, line := range remarks(s) {
 		fmt.Fprintln(w, line)
+	}
+	if last := s.LastEnd(); last != nil && !s.Vacant() {
+		fmt.Fprintf(w, "ended last: %s%s\n", slotOf(last.Max, last.Slot), endText(*last))
 	}
 }
 

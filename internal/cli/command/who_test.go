@@ -237,7 +237,7 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 func TestAnAnswerThatCannotBePrintedIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
-		"elect x --who", "elect x --who --json", "doctor", "version", "version -o json", "--version", "--help", "help", "help elect",
+		"elect x --who", "elect x --who --json", "status", "status --json", "doctor", "version", "version -o json", "--version", "--help", "help", "help elect",
 		"elect --help", "help environment", "help exit-codes", "completion bash", "completion zsh", "completion fish",
 	} {
 		s := at(t)

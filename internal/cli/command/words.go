@@ -78,7 +78,19 @@ func endText(l view.Last) string {
 	return fmt.Sprintf("%s, token %d, %s", l.Holder, l.Token, how)
 }
 
-// remarks are lines about a standing, below its seats.
+// lastText says how the last hold of a vacant name ended; nothing where that is not known.
+func lastText(s view.Standing) string {
+	last := s.LastEnd()
+	switch {
+	case last == nil:
+		return ""
+	case last.Slot >= 0:
+		return slotText(last.Max, last.Slot) + "was last held by " + endText(*last)
+	}
+	return "last held by " + endText(*last)
+}
+
+// remarks are what is not as it should be with a name, a line each.
 func remarks(s view.Standing) (all []string) {
 	if maxima := s.Maxima(); len(maxima) > 1 {
 		text := strings.Trim(strings.ReplaceAll(fmt.Sprint(maxima), " ", ", "), "[]")
@@ -86,9 +98,6 @@ func remarks(s view.Standing) (all []string) {
 	}
 	for _, o := range s.Unsettled {
 		all = append(all, "unsettled: "+slotOf(o.Max, o.Slot)+unsettledText(o))
-	}
-	if last := s.LastEnd(); last != nil && !s.Vacant() {
-		all = append(all, "ended last: "+slotOf(last.Max, last.Slot)+endText(*last))
 	}
 	for _, e := range s.Odd {
 		all = append(all, "odd key: "+hold.EscapeCut(e.Key, oddLimit))

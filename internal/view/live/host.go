@@ -25,14 +25,26 @@ func Hosts(ctx context.Context, client *clientv3.Client) ([]view.Host, error) {
 
 // HostOf is a host, as the view has it.
 func HostOf(h coord.Host, now time.Time) view.Host {
-	v := view.Host{
-		State: view.Up, UUID: h.Metadata.HostUUID, Hostname: h.Metadata.Hostname, Version: h.Metadata.Version,
-		Rev: h.Incarnation, Lease: int64(h.Lease), Left: view.Unknown,
-	}
+	v := hostOf(h.Metadata, h.Incarnation, now)
+	v.Lease = int64(h.Lease)
 	if h.Stopping {
 		v.State = view.Stopping
 	}
-	if began := time.Unix(0, h.Metadata.StartedAt).UTC(); h.Metadata.StartedAt > 0 && !began.After(now) {
+	return v
+}
+
+// HostOfEvent is the host that an event is about; what its key is on is not told.
+func HostOfEvent(ev coord.HostEvent, now time.Time) view.Host {
+	v := hostOf(ev.Metadata, ev.Incarnation, now)
+	if ev.Kind == coord.HostDown {
+		v.State = view.Down
+	}
+	return v
+}
+
+func hostOf(m coord.HostMetadata, rev int64, now time.Time) view.Host {
+	v := view.Host{State: view.Up, UUID: m.HostUUID, Hostname: m.Hostname, Version: m.Version, Rev: rev, Left: view.Unknown}
+	if began := time.Unix(0, m.StartedAt).UTC(); m.StartedAt > 0 && !began.After(now) {
 		v.Since = began
 	}
 	return v
