@@ -31,6 +31,11 @@ func TestWhatTheClocksDo(t *testing.T) {
 			"01:00-0400 01:30-0400 01:00-0500 01:30-0500", "01:00-0400 01:30-0400 01:00-0500 01:30-0500"},
 		{"America/New_York", "30 1-2 * * *", "2027-11-07", "01:30-0400 02:30-0500", "01:30-0400 02:30-0500", "01:30-0400 01:30-0500 02:30-0500"},
 
+		// A star in the second is one as well.
+		{"America/New_York", "*/30 30 2 * * *", "2027-03-14", "", "", ""},
+		{"America/New_York", "*/30 30 1 * * *", "2027-11-07", "01:30-0400 01:30-0400 01:30-0500 01:30-0500",
+			"01:30-0400 01:30-0400 01:30-0500 01:30-0500", "01:30-0400 01:30-0400 01:30-0500 01:30-0500"},
+
 		// Midnight itself.
 		{"Asia/Beirut", "0 0 * * *", "2027-03-28", "01:00+0300", "", ""},
 		{"America/Havana", "0 0 * * *", "2027-11-07", "00:00-0400", "00:00-0400", "00:00-0400 00:00-0500"},
@@ -53,7 +58,7 @@ func TestWhatTheClocksDo(t *testing.T) {
 	} {
 		z := zone(t, tt.zone)
 		for dst, want := range map[schedule.DST]string{schedule.DSTCron: tt.cron, schedule.DSTSkip: tt.skip, schedule.DSTLiteral: tt.literal} {
-			s := parse(t, schedule.Options{Zone: z, DST: dst}, tt.spec)
+			s := parse(t, schedule.Options{Zone: z, DST: dst, Seconds: strings.Count(tt.spec, " ") == 5}, tt.spec)
 			if got := localTicks(t, s, z, tt.day); got != want {
 				t.Errorf("%s %q on %s, dst %s: got %q, want %q", tt.zone, tt.spec, tt.day, dst, got, want)
 			}

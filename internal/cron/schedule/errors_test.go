@@ -99,6 +99,8 @@ func TestErrorsSayWhatAndWhereAndWhatInstead(t *testing.T) {
 		{"0 0 30 2 *", `day-of-month "30", month "2" and day-of-week "*": want a day that comes at least once in 10 years; did you mean L, the last day of the month?`},
 		{"0 0 31 4,6,9,NOV ?", `day-of-month "31", month "4,6,9,NOV" and day-of-week "?": want a day that comes at least once in 10 years; did you mean L, the last day of the month?`},
 		{"0 0 ? 2 MON#5", `day-of-month "?", month "2" and day-of-week "MON#5": want a day that comes at least once in 10 years`},
+		{"0 0 ? 2 TUE#5", `day-of-month "?", month "2" and day-of-week "TUE#5": want a day that comes at least once in 10 years`}, // 2000 has one
+		{"0 0 */28 2 1", `day-of-month "*/28", month "2" and day-of-week "1": want a day that comes at least once in 10 years`},   // up to 11 years
 		{"0 0 31W 2 *", `day-of-month "31W", month "2" and day-of-week "*": want a day that comes at least once in 10 years`},
 	} {
 		_, err := schedule.Parse(schedule.Options{}, tt.spec)

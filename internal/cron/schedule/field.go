@@ -135,7 +135,8 @@ func (e *element) read(which int, f *field) (star bool, err error) {
 	base, step, stepped := strings.Cut(upper, "/")
 	switch {
 	case upper == "?" && days:
-		return true, e.add(f, e.kind.min, e.kind.max, 1)
+		e.add(f, e.kind.min, e.kind.max, 1)
+		return true, nil
 	case which == dayOfMonth && (strings.HasPrefix(upper, "L") || strings.HasSuffix(upper, "W")):
 		return false, e.readLast(f, upper)
 	case which == dayOfWeek && (strings.HasSuffix(upper, "L") || strings.Contains(upper, "#")):
@@ -150,9 +151,12 @@ func (e *element) read(which int, f *field) (star bool, err error) {
 		}
 	}
 	switch {
+	case base == "*" && stepped:
+		e.addOpen(f, e.kind.min, n)
+		return true, nil
 	case base == "*":
-		e.note(f, stepped, e.kind.min, n)
-		return true, e.add(f, e.kind.min, e.kind.max, n)
+		e.add(f, e.kind.min, e.kind.max, 1)
+		return true, nil
 	case strings.HasPrefix(base, "H"):
 		return e.readHash(f, base, n, stepped)
 	case strings.Contains(base, "-"):
@@ -162,31 +166,29 @@ func (e *element) read(which int, f *field) (star bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if !stepped {
-		f.single |= 1 << v
-		return false, e.add(f, v, v, 1)
+	if stepped {
+		e.addOpen(f, e.fold(v), n)
+		return false, nil
 	}
-	v = e.fold(v)
-	e.note(f, true, v, n)
-	return false, e.add(f, v, e.kind.max, n)
+	f.single |= 1 << v
+	e.add(f, v, v, 1)
+	return false, nil
 }
 
-// note remembers a step without an end of its own.
-func (e *element) note(f *field, stepped bool, from, step int) {
-	if stepped {
-		f.open = append(f.open, openStep{e.text, from, step})
-	}
+// addOpen sets the values from one on, in steps, to the end of the field.
+func (e *element) addOpen(f *field, from, step int) {
+	f.open = append(f.open, openStep{e.text, from, step})
+	e.add(f, from, e.kind.max, step)
 }
 
 // add sets the values from lo to hi; a range that is the wrong way round goes on at the field's lowest.
-func (e *element) add(f *field, lo, hi, step int) error {
+func (e *element) add(f *field, lo, hi, step int) {
 	if lo > hi {
 		hi += e.kind.size()
 	}
 	for v := lo; v <= hi; v += step {
 		f.bits |= 1 << e.fold(v)
 	}
-	return nil
 }
 
 // fold brings a value that is one round too high back into the field: Sunday by 7, and the end of a range that wraps.
@@ -210,7 +212,8 @@ func (e *element) readRange(f *field, base string, step int) error {
 	if lo > hi {
 		lo = e.fold(lo)
 	}
-	return e.add(f, lo, hi, step)
+	e.add(f, lo, hi, step)
+	return nil
 }
 
 // readStep reads what follows a slash.

@@ -73,16 +73,21 @@ func (e *element) readHash(f *field, base string, step int, stepped bool) (star 
 	if e.job == "" {
 		return false, e.refuse(e.text, "a number here: H is made from the name of a job, and there is none", "")
 	}
-	if !stepped {
+	switch {
+	case !stepped:
 		v := lo + pick(k.name, e.job, hi-lo+1)
-		return false, e.add(f, v, v, 1)
-	}
-	if step > hi-lo+1 {
+		e.add(f, v, v, 1)
+		return false, nil
+	case step > hi-lo+1:
 		return false, e.refuse(e.text, "a step no longer than the range", "")
 	}
 	start := lo + pick(k.name, e.job, step)
-	e.note(f, !bounded && hi == k.max, start, step)
-	return !bounded, e.add(f, start, hi, step)
+	if bounded || hi < k.max {
+		e.add(f, start, hi, step)
+	} else {
+		e.addOpen(f, start, step)
+	}
+	return !bounded, nil
 }
 
 // pick gives a number below n, the same one for a job and a field for ever: it is part of what a tick is. It is the first eight bytes,
