@@ -61,7 +61,7 @@ func shownSeats(s view.Standing) (shown []view.Seat) {
 	return shown
 }
 
-const statusHeads = "KIND\tNAME\tSLOT\tSTATE\tHOST\tPID\tAGE\tTTL LEFT\tWAITING\tREV\tCMD OR LAST HOLD"
+const statusHeads = "KIND\tNAME\tSLOT\tSTATE\tHOST\tAGE\tTTL LEFT\tWAITING\tPID\tREV\tCMD OR LAST HOLD"
 
 // table is what people read: rows, and then what is not as it should be. All of it is safe on a terminal.
 func (o overview) table(now time.Time) (lines []string) {
@@ -113,8 +113,8 @@ func rowsOf(s view.Standing, now time.Time) (rows [][]string) {
 			what = l.Value // escaped already
 		}
 		rows = append(rows, []string{
-			s.Kind, s.Name.Name, slot, string(seat.State), dash(hold.Escape(l.Host)), dash(number(l.PID)), age(seat.Since, now),
-			span(l.TTLLeft), waiting, strconv.FormatUint(l.Rev, 10), dash(what),
+			s.Kind, s.Name.Name, slot, string(seat.State), dash(hold.Escape(l.Host)), age(seat.Since, now), span(l.TTLLeft),
+			waiting, dash(number(l.PID)), strconv.FormatUint(l.Rev, 10), dash(what),
 		})
 		waiting = "-"
 	}
@@ -127,8 +127,8 @@ func hostRow(h view.Host, now time.Time) []string {
 		version = "version " + shown(h.Version)
 	}
 	return []string{
-		hold.KindHost, dash(shown(h.UUID)), "-", string(h.State), dash(shown(h.Hostname)), "-", age(h.Since, now),
-		span(h.Line().TTLLeft), "-", strconv.FormatInt(h.Rev, 10), dash(version),
+		hold.KindHost, dash(shown(h.UUID)), "-", string(h.State), dash(shown(h.Hostname)), age(h.Since, now),
+		span(h.Line().TTLLeft), "-", "-", strconv.FormatInt(h.Rev, 10), dash(version),
 	}
 }
 

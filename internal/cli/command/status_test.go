@@ -78,11 +78,11 @@ func TestStatusTellsEverythingAtAGlance(t *testing.T) {
 	t.Parallel()
 	etcd := newSettled(t)
 	const (
-		head    = `KIND NAME SLOT STATE HOST PID AGE TTL LEFT WAITING REV CMD OR LAST HOLD`
-		reports = `elect reports - held a 42 \d+d\d\dh \d+m\d+s 1 \d+ job a`
+		head    = `KIND NAME SLOT STATE HOST AGE TTL LEFT WAITING PID REV CMD OR LAST HOLD`
+		reports = `elect reports - held a \d+d\d\dh \d+m\d+s 1 42 \d+ job a`
 		vip     = `elect vip - vacant - - - - - - last held by c pid 42 \(job c\), token 7, released 2026-01-01T00:00:00Z`
-		uploads = `sema uploads 1/3 held d 42 - \d+m\d+s 3 \d+ job d`
-		host    = `host u-1 - up h1 - \d+d\d\dh \d+m\d+s - \d+ version 10.2`
+		uploads = `sema uploads 1/3 held d - \d+m\d+s 3 42 \d+ job d`
+		host    = `host u-1 - up h1 \d+d\d\dh \d+m\d+s - - \d+ version 10.2`
 	)
 	for args, tt := range map[string]struct {
 		code int
