@@ -327,6 +327,38 @@ func TestFollowEndsWithItsContextOrItsClient(t *testing.T) {
 	}
 }
 
+// The client gives its calls to the members in turn. Where a watch that is not answered is followed by one question each
+// time, it would meet the member that was stopped for ever.
+func TestFollowLeavesAMemberThatWasStopped(t *testing.T) {
+	for before := range 2 {
+		t.Run(fmt.Sprintf("after %d calls", before), func(t *testing.T) {
+			inBubble(t, coordtest.Options{Members: 2}, func(w *world) {
+				cli := w.m.Client(w)
+				for range before {
+					_, err := cli.Get(w.Context(), "/p/")
+					w.must(err)
+				}
+				w.m.Inject(coordtest.Rule{Method: coordtest.Watch, Action: coordtest.Before(func() { w.m.Stop(0) })})
+				ctx, cancel := context.WithCancel(w.Context())
+				n, done := &notes{heard: make(chan string, 99)}, make(chan struct{})
+				go func() {
+					defer close(done)
+					_ = Follow(ctx, cli, FollowOptions{Prefix: "/p/", StaleAfter: time.Second}, n)
+				}()
+				fw := &following{world: w, notes: n}
+				fw.hears("list")
+				synctest.Wait()
+				_, err := w.m.Client(w, 1).Put(w.Context(), "/p/a", "1")
+				w.must(err)
+				fw.hears("events /p/a=1")
+				w.m.Cont(0)
+				cancel()
+				<-done
+			})
+		})
+	}
+}
+
 func TestNothingIsFollowedWithoutAList(t *testing.T) {
 	refuse := coordtest.Rule{Times: coordtest.Forever, Action: coordtest.Refuse(rpctypes.ErrGRPCPermissionDenied)}
 	inBubble(t, coordtest.Options{}, func(w *world) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -92,6 +93,11 @@ func (t *tail) run(ctx context.Context) {
 				pause.reset()
 			}
 			err = t.ask(ctx)
+			// The client gives its calls to the members in turn. Were there as many from one watch to the next each time,
+			// the watch could meet the same one, which was stopped, again and again.
+			if err == nil && t.rev != 0 && rand.N(2) == 0 {
+				err = t.ask(ctx)
+			}
 		}
 		if err != nil {
 			t.trouble(ctx, err)
