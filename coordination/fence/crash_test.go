@@ -18,16 +18,20 @@ type inode struct{ text, synced string }
 // written in time: both have to be survived.
 type model struct {
 	names, synced map[string]*inode
-	left          int // operations until nothing works any more; below 0: it goes on
+	left          int  // operations until one fails; below 0: none does
+	once          bool // only that one, as on a disk that is full; else all after it, as when the power is gone
 }
 
 func newModel() *model {
 	return &model{names: map[string]*inode{}, synced: map[string]*inode{}, left: -1}
 }
 
-// step is one operation; false: the power, or the process, is gone.
+// step is one operation; false: it fails.
 func (m *model) step() bool {
 	if m.left == 0 {
+		if m.once {
+			m.left = -1
+		}
 		return false
 	}
 	m.left--
@@ -84,7 +88,8 @@ type modelFile struct {
 
 func (f *modelFile) Write(text []byte) (int, error) {
 	if !f.m.step() {
-		return 0, errPower
+		f.file.text += string(text[:len(text)/2])
+		return len(text) / 2, errPower
 	}
 	f.file.text += string(text)
 	return len(text), nil
@@ -185,6 +190,31 @@ func TestAProcessDiesAndThenThePowerGoes(t *testing.T) {
 		}
 		if died == nil {
 			return
+		}
+	}
+}
+
+// One operation fails, as on a disk that is full, and the next ones work: nothing is written, and nothing is damaged.
+func TestAnOperationThatFails(t *testing.T) {
+	t.Parallel()
+	for at := 0; ; at++ {
+		m := newModel()
+		if _, err := under(m, 33); err != nil {
+			t.Fatal(err)
+		}
+		m.left, m.once = at, true
+		wrote, err := under(m, 34)
+		if err == nil {
+			return
+		}
+		if m.left = -1; wrote || !errors.Is(err, errPower) {
+			t.Errorf("operation %d fails: a write began: %v, %v", at, wrote, err)
+		}
+		if seen, err := (&File{path: "token", disk: m}).Seen(); seen != 33 && seen != 34 || err != nil {
+			t.Errorf("operation %d fails: then %d was seen, %v", at, seen, err)
+		}
+		if wrote, err := under(m, 34); !wrote || err != nil {
+			t.Errorf("operation %d fails: the next attempt: %v, %v", at, wrote, err)
 		}
 	}
 }

@@ -80,17 +80,20 @@ func TestFencesAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	run.Build(t)
-	const most, processes = 10, 60
+	// Twelve of each, which let each other in, and between them some that may come too late.
+	const most = 5
 	var tokens []int
-	for range processes {
-		tokens = append(tokens, 1+rand.IntN(most))
+	for token := 1; token <= most; token++ {
+		for range 12 {
+			tokens = append(tokens, token)
+		}
+		tokens = append(tokens, 1+rand.IntN(token), 1+rand.IntN(token))
 	}
-	tokens[processes/2] = most
 	var mu sync.Mutex
 	ran := map[string]int{}
 	each(tokens, func(n int) {
 		token := strconv.Itoa(n)
-		code, stderr := fenced(t, dir, token, "sh", "-c", `mkdir alone || exit 9; echo "$CONCH_REV" >>log; rmdir alone`)
+		code, stderr := fenced(t, dir, token, "sh", "-c", `mkdir alone || exit 9; echo "$CONCH_REV" >>log; sleep 0.01; rmdir alone`)
 		switch {
 		case code == 0 && stderr == "":
 			mu.Lock()
@@ -153,5 +156,27 @@ func TestWhatOutlivesAFenceKeepsTheNextOneOut(t *testing.T) {
 	}
 	if code, stderr := fenced(t, dir, "35", "true"); code != 0 {
 		t.Errorf("when nothing is left: code %d; %s", code, stderr)
+	}
+}
+
+// The guard is killed: what it leaves is ended by the wrapper, and only then is the next one let in.
+func TestAFenceWhoseGuardIsKilled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := run.StartWith(t, run.Options{
+		Args: []string{"fence", "--file", "token", "--token", "34", "--", "sh", "-c", `setsid sh -c 'trap "" TERM; echo left $$; exec sleep 600' & wait`}, Dir: dir,
+	})
+	left, err := strconv.Atoi(strings.Fields(p.WaitOut("left"))[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(p.Guard(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if code, stderr := fenced(t, dir, "34", "sh", "-c", `! kill -0 "$1" 2>/dev/null`, "sh", strconv.Itoa(left)); code != 0 {
+		t.Errorf("code %d: it is let in beside what is left; %s", code, stderr)
+	}
+	if code := p.Wait(); code != 70 || !strings.Contains(p.Stderr(), "the guard is gone") {
+		t.Errorf("code %d; %s", code, p.Stderr())
 	}
 }

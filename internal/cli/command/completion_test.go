@@ -207,6 +207,9 @@ func TestCommandsTopicsAndWordsAreCompleted(t *testing.T) {
 		"sema x --settle ":        {"auto", "off"},
 		"doctor --output ":        {"table", "json"},
 		"sema x --guard ":         {"auto", "off"},
+		"fence --guard ":          {"auto", "off"},
+		"fence check ":            nil,
+		"fence sql --dialect ":    {"postgres", "sqlite"},
 		"sema x --log-format ":    {"text", "json"},
 	} {
 		got, directive := s.completed(t, strings.Split(line, " ")...)

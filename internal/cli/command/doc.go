@@ -21,6 +21,19 @@
 // The lease is revoked only where the hold was given up. Where something of the child could not be ended, the
 // session is left as it is: revoking it would give the office away beside a child that lives.
 //
+// # conch fence
+//
+//	parse and check ── 64 ──► end, nothing touched
+//	resolve CMD ── 126, 127 ──► end, nothing touched
+//	lock FILE.lock ── 75, 128+n ──► end, nothing stored
+//	compare the tokens ── 76, 64 ──► end, nothing stored
+//	store ours, on the disk ── 69 ──► end
+//	start the guard, which keeps the lock ── 69 ──► end
+//	supervise: child, signals, leftovers; the lock is a hold that does not run out
+//
+// The lock goes when the last process that has it open has ended or closed it. Where something of the child could
+// not be ended, this process ends with 70, and the guard stays with the lock.
+//
 // # At each failure
 //
 //   - etcd does not answer at the start: 69 within the dial timeout. Later, while waiting: the session is lost

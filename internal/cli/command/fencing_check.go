@@ -34,6 +34,7 @@ func (c *call) fenceCheck() *cobra.Command {
 	}
 	f.declare(cmd.Flags())
 	cli.AddLogFormat(cmd.Flags(), &f.logFormat)
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	completeWords(cmd)
 	return cmd
 }

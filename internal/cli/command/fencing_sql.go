@@ -36,6 +36,7 @@ func (c *call) fenceSQL() *cobra.Command {
 	flags.SortFlags = false
 	flags.Var(cli.Choice(&dialect, string(fence.PostgreSQL), string(fence.SQLite)), "dialect", "whose SQL")
 	flags.StringVar(&table, "table", fence.DefaultTable, "the table that keeps the tokens")
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	completeWords(cmd)
 	return cmd
 }

@@ -296,3 +296,24 @@ func TestTheSQLThatIsPrinted(t *testing.T) {
 		t.Error("an unknown dialect")
 	}
 }
+
+func TestAServiceManagerHearsOfAFence(t *testing.T) {
+	t.Parallel()
+	notes := make(chan string, 100)
+	s := newShell()
+	code := s.startNotifying(func(state string) {
+		select {
+		case notes <- state:
+		default:
+		}
+	}, "fence", "--file", tokenFile(t), "--token", "34", "--", "sh", "-c", "sleep 0.2")
+	if c := wait(t, code); c != 0 {
+		t.Errorf("code %d; %s", c, s.stderr.String())
+	}
+	close(notes)
+	var heard []string
+	for note := range notes {
+		heard = append(heard, note)
+	}
+	contains(t, strings.Join(heard, "\n"), "READY=1", "STATUS=running under ", "WATCHDOG=1")
+}

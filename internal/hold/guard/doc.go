@@ -43,6 +43,8 @@
 //   - The guard is killed: the parent-death signal kills each direct child; what is left reparents to the
 //     wrapper, which is a subreaper too, and Client.Sweep ends it.
 //   - The guard is frozen: the wrapper kills it at the deadline, and sweeps.
+//   - Wrapper and guard are killed together: a file that was to be kept (Options.Kept) stays open as long as a child
+//     has it. A lock on it is then all that is left to tell.
 //   - exec hangs (a dead file server): the fork has a thread of its own, so the deadlines of all runs are kept.
 //   - The release fails: tried again a few times, then left to the lease.
 //

@@ -16,6 +16,9 @@
 // the timers that end a child; the clock here is a backup for a guard that does not answer, and notices a
 // deadline that passed while this process was frozen.
 //
+// A hold with a TTL of 0 does not run out: a lock that the guard and the child have, too. Then there are no deadlines,
+// nothing is lost but with the guard, and what cannot be ended keeps the hold.
+//
 // # States
 //
 //	waiting --won--> held --OpStart--> starting --started--> running
