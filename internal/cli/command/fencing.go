@@ -54,18 +54,9 @@ func (c *call) fence() *cobra.Command {
 		},
 	}
 	f.declare(cmd.Flags())
-	cmd.ValidArgsFunction = completeCommand
 	completeWords(cmd)
 	cmd.AddCommand(c.fenceCheck(), c.fenceSQL())
 	return cmd
-}
-
-// completeCommand completes what goes after --: before it there is nothing but flags.
-func completeCommand(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if cmd.ArgsLenAtDash() < 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return nil, cobra.ShellCompDirectiveDefault
 }
 
 // fenceFile are the flags that say which token is checked against which file.
