@@ -237,3 +237,19 @@ func TestAPauseBeyondTheLeaseIsTold(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// It finds out also where its renewals were stopped before they could.
+func TestTheEndLooksAtTheClockItself(t *testing.T) {
+	t.Parallel()
+	var told error
+	r := &renewing{
+		lease: Lease{ExpiresAt: time.Now()}, // over
+		lose:  func(why error) { told = why },
+		stop:  make(chan struct{}),
+		done:  make(chan struct{}),
+	}
+	close(r.done)
+	if err := r.end(); !errors.Is(err, ErrRunLeaseLost) || !errors.Is(told, ErrRunLeaseLost) {
+		t.Errorf("end gave %v, and told %v", err, told)
+	}
+}
