@@ -103,17 +103,14 @@ func (f *follower) apply(events []*clientv3.Event, rev int64) (matters bool) {
 	return matters
 }
 
-// matters reports whether the key of a candidate, which has come or goes, can say something about who holds: not one behind
-// as many as may hold, which took no slot.
+// matters reports whether the key of a candidate, which has come, goes or says something else, can say anything about who
+// holds: not one behind as many as may hold.
 func (f *follower) matters(e view.Entry) bool {
 	below, _ := path.Split(e.Key)
 	most := 1
-	switch {
-	case e.Mod != e.Create: // it took a slot, or says something else
-		return true
-	case f.name.Kind == hold.KindSema:
+	if f.name.Kind == hold.KindSema {
 		most, _ = strconv.Atoi(path.Base(below))
-	case below != f.ranges[0]: // it is of a nested election
+	} else if below != f.ranges[0] { // it is of a nested election
 		return true
 	}
 	older := 0
