@@ -14,6 +14,8 @@ func TestWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	a, aOpen := candidate("a", 7, 10), opened("a", 7, 10)
 	b := candidate("b", 8, 11)
+	moved := a
+	moved.Lease, moved.Mod = 9, 20
 	more := a
 	more.Holder, more.Mod = who("more"), 20
 	s0, s0Open := slot(2, 0, 7, 11), openedSlot(2, 0, "a", 7, 11)
@@ -31,6 +33,7 @@ func TestWhatHasChanged(t *testing.T) {
 		"still vacant":              {of: office},
 		"somebody queues":           {of: office, was: []Entry{a, aOpen}, is: []Entry{a, aOpen, b}},
 		"it says more":              {of: office, was: []Entry{a, aOpen}, is: []Entry{more, aOpen}, want: []string{"held more@10 since"}},
+		"another lease":             {of: office, was: []Entry{a}, is: []Entry{moved}, want: []string{"held a@10"}},
 		"taken":                     {of: office, is: []Entry{a, aOpen}, want: []string{"held a@10 since"}},
 		"given up":                  {of: office, was: []Entry{a, aOpen}, is: []Entry{ended("a", 10, 12)}, want: []string{"vacant after a@10r"}},
 		"given up without a word":   {of: office, was: []Entry{a}, is: []Entry{ended("z", 3, 4)}, want: []string{"vacant after a@10"}},
@@ -53,6 +56,7 @@ func TestWhatHasChanged(t *testing.T) {
 		"its lease ran out":           {of: sema, was: []Entry{sa, s0, s0Open}, is: []Entry{s0Open}, want: []string{"vacant 0/2 for a after a@11"}},
 		"and then it was closed":      {of: sema, was: []Entry{s0Open}, is: []Entry{endedSlot(2, 0, "a", 11, 14)}, want: []string{"vacant 0/2 after a@11r"}},
 		"who settles is no change":    {of: sema, was: []Entry{s0Open}, is: []Entry{s0Open, sb, openedSlot(2, 1, "z", 3, 4)}, want: []string{"vacant 1/2 for z"}},
+		"taken once more":             {of: sema, was: []Entry{sa, s0}, is: []Entry{sa, slot(2, 0, 7, 15)}, want: []string{"held 0/2 a@15 after a@11"}},
 		"the slot changed hands":      {of: sema, was: []Entry{sa, s0}, is: []Entry{contender("b", 2, 8, 12, 14), slot(2, 0, 8, 14)}, want: []string{"held 0/2 b@14 after a@11"}},
 		"under another max, the same": {of: sema, was: []Entry{sa, s0}, is: []Entry{contender("a", 3, 7, 20, 20), slot(3, 0, 7, 20)}, want: []string{"vacant 0/2 after a@11", "held 0/3 a@20"}},
 	} {
