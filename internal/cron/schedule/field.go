@@ -209,9 +209,6 @@ func (e *element) readRange(f *field, base string, step int) error {
 	if err != nil {
 		return err
 	}
-	if lo > hi {
-		lo = e.fold(lo)
-	}
 	e.add(f, lo, hi, step)
 	return nil
 }
