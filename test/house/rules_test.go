@@ -95,9 +95,14 @@ var rules = []rule{
 		Why:   "whoever tests a Locker of their own gets the suite, and no store",
 	},
 	{
-		Of: []string{"./internal/hold", "./internal/cron/schedule"}, May: []string{"std"},
+		Of: []string{"./internal/hold", "./internal/cron/nearest"}, May: []string{"std"},
 		Never: append([]string{"os/exec"}, anyEtcd...),
-		Why:   "vocabulary and pure time: proven by tables, so there is nothing to start and nobody to call",
+		Why:   "vocabulary: proven by tables, so there is nothing to start and nobody to call",
+	},
+	{
+		Of: []string{"./internal/cron/schedule"}, May: []string{"std", "./internal/cron/nearest"},
+		Never: append([]string{"os/exec"}, anyEtcd...),
+		Why:   "pure time: what a tick is follows from the words alone, so there is no clock and nobody to ask",
 	},
 	{
 		Of:    []string{"./internal/hold/supervise", "./internal/hold/guard"},

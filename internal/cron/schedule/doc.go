@@ -1,5 +1,5 @@
 // Package schedule answers one question: at which moments is a job due? It is pure time. It reads no clock, asks no host
-// and imports the standard library only, so that every node of a cluster gets the same answer from the same words.
+// and imports next to nothing, so that every node of a cluster gets the same answer from the same words.
 //
 // # What is not promised
 //

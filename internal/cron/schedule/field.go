@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+
+	"github.com/go-coord/coord/internal/cron/nearest"
 )
 
 // The fields of an expression, in their order.
@@ -247,7 +249,7 @@ func (e *element) value(text string) (int, error) {
 			return k.min + i, nil
 		}
 	}
-	return 0, e.refuse(text, k.forms(), nearest(text, k.names))
+	return 0, e.refuse(text, k.forms(), nearest.Name(text, k.names))
 }
 
 // refuse names the field, the value, its place and what is wanted instead. The value is the element or a part of it, in capitals; it is
@@ -260,7 +262,7 @@ func (e *element) refuse(value, want, near string) error {
 	if value != e.text {
 		in = " in " + quote(e.text)
 	}
-	return refuse("%s %s%s at column %d: want %s%s", e.kind.name, quote(value), in, e.col, want, meant(near))
+	return refuse("%s %s%s at column %d: want %s%s", e.kind.name, quote(value), in, e.col, want, nearest.Hint(near))
 }
 
 // number reads a few digits, and nothing else.

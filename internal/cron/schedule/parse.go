@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-coord/coord/internal/cron/nearest"
 )
 
 // macros are the words that stand for five fields.
@@ -78,7 +80,7 @@ func parseWord(spec string, all []word, o Options) (rule, error) {
 	}
 	if _, known := macros[name.text]; !known && name.text != "@manual" {
 		names := append(macroNames(), "@every", "@at", "@manual")
-		return nil, refuse("%s at column %d: want one of %s%s", quote(name.text), name.col, strings.Join(names, " "), meant(nearest(name.text, names)))
+		return nil, refuse("%s at column %d: want one of %s%s", quote(name.text), name.col, strings.Join(names, " "), nearest.Hint(nearest.Name(name.text, names)))
 	}
 	if len(args) > 0 {
 		return nil, refuse("%s at column %d: want nothing after %s", quote(args[0].text), args[0].col, name.text)

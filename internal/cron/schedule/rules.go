@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-coord/coord/internal/cron/nearest"
 )
 
 // calendarRule is an expression of fields, in a zone. What was written is kept instead of what was read of it: Lint is rarely asked.
@@ -59,7 +61,7 @@ func parseEvery(args []word) (rule, error) {
 		if days, ok := number(strings.TrimSuffix(args[0].text, "d")); ok && days <= maxDays {
 			near = fmt.Sprintf("%dh", 24*days)
 		}
-		return nil, refuse("%s at column %d: %s%s", quote(args[0].text), args[0].col, want, meant(near))
+		return nil, refuse("%s at column %d: %s%s", quote(args[0].text), args[0].col, want, nearest.Hint(near))
 	case d%time.Second != 0 || d < time.Second || d > maxDays*24*time.Hour:
 		return nil, refuse("%s at column %d: %s, from 1s to %dh", quote(args[0].text), args[0].col, want, 24*maxDays)
 	}

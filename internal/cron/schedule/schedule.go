@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-coord/coord/internal/cron/nearest"
 )
 
 // ErrSpec is returned when an expression cannot be read, or can never be meant. The text says which field, which value and
@@ -74,7 +76,7 @@ func Parse(o Options, specs ...string) (*Schedule, error) {
 	modes := []string{string(DSTCron), string(DSTLiteral), string(DSTSkip)}
 	switch {
 	case !slices.Contains(modes, string(o.DST)):
-		return nil, fmt.Errorf("%w: dst %s: want cron, literal or skip%s", ErrSpec, quote(string(o.DST)), meant(nearest(string(o.DST), modes)))
+		return nil, fmt.Errorf("%w: dst %s: want cron, literal or skip%s", ErrSpec, quote(string(o.DST)), nearest.Hint(nearest.Name(string(o.DST), modes)))
 	case len(specs) == 0:
 		return nil, fmt.Errorf("%w: no expression: want five fields, such as 30 2 * * *, or one of %s", ErrSpec, strings.Join(macroNames(), " "))
 	case len(specs) > maxSpecs:

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-coord/coord/internal/cron/nearest"
 )
 
 // zoneinfo is the time zone database, as the Go distribution has it; `make tzdata` renews it. The database is in the public domain.
@@ -184,7 +186,7 @@ func (z *Zones) unknown(name string) error {
 	typed := strings.ToLower(strings.ReplaceAll(name, " ", "_"))
 	for _, known := range z.Names() {
 		full := strings.ToLower(known)
-		d := min(slipsUpTo(least, typed, full), slipsUpTo(least, typed, full[strings.LastIndex(full, "/")+1:]))
+		d := min(nearest.Slips(least, typed, full), nearest.Slips(least, typed, full[strings.LastIndex(full, "/")+1:]))
 		switch {
 		case d < least || d == least && best == nil:
 			best, least = []string{known}, d
@@ -192,5 +194,5 @@ func (z *Zones) unknown(name string) error {
 			best = append(best, known)
 		}
 	}
-	return fmt.Errorf("%w: %s is not in the database %s: %s%s", ErrZone, quote(name), Version(), want, meant(strings.Join(best, ", ")))
+	return fmt.Errorf("%w: %s is not in the database %s: %s%s", ErrZone, quote(name), Version(), want, nearest.Hint(strings.Join(best, ", ")))
 }
