@@ -26,7 +26,7 @@ var anyEtcd = []string{".", "go.etcd.io/...", "google.golang.org/grpc/...", "./i
 // testLibraries are for tests only.
 var testLibraries = []string{
 	"testing/...", "go.uber.org/goleak/...", "pgregory.net/rapid/...", "github.com/google/go-cmp/...",
-	"github.com/rogpeppe/go-internal/...", "github.com/anishathalye/porcupine/...", "./internal/etcd/etcdtest/...", "./coordtest/...", "./test/...",
+	"github.com/rogpeppe/go-internal/...", "github.com/anishathalye/porcupine/...", "github.com/santhosh-tekuri/...", "./internal/etcd/etcdtest/...", "./coordtest/...", "./test/...",
 	"./coordination/locktest/...", "./internal/redistest/...",
 }
 
@@ -103,6 +103,16 @@ var rules = []rule{
 		Of: []string{"./internal/cron/schedule"}, May: []string{"std", "./internal/cron/nearest"},
 		Never: append([]string{"os/exec"}, anyEtcd...),
 		Why:   "pure time: what a tick is follows from the words alone, so there is no clock and nobody to ask",
+	},
+	{
+		Of: []string{"./internal/cron/job"}, May: []string{"std", "./internal/hold", "./internal/cron/schedule", "./internal/cron/nearest"},
+		Never: append([]string{"os/exec"}, anyEtcd...),
+		Why:   "what a job says is the same for the daemon, the command line and a dashboard; YAML, etcd and processes are theirs",
+	},
+	{
+		Of: []string{"./internal/cron/crontab"}, May: []string{"std", "./internal/hold", "./internal/cron/schedule", "./internal/cron/job", "./internal/cron/nearest"},
+		Never: append([]string{"os/exec", "os/user"}, anyEtcd...),
+		Why:   "a crontab is read as text, wherever that came from, and what becomes of it does not depend on the host",
 	},
 	{
 		Of:    []string{"./internal/hold/supervise", "./internal/hold/guard"},

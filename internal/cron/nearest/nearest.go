@@ -18,14 +18,14 @@ func Hint(near string) string {
 	return "; did you mean " + near + "?"
 }
 
-// Name gives the name that was probably meant: one that begins what was typed, as SEP does in sept, or that is at most two slips
-// away from it. It is "" where there is none. Of equals it is the first.
+// Name gives the name that was probably meant: the one that is the fewest slips away from what was typed, two at most, where one that
+// begins it, as JAN does in january, is two away. It is "" where there is none. Of equals it is the first.
 func Name(typed string, names []string) string {
 	best, least := "", most+1
 	for _, name := range names {
 		d := Slips(most, strings.ToUpper(typed), strings.ToUpper(name))
 		if len(typed) > len(name) && strings.EqualFold(typed[:len(name)], name) {
-			d = 0
+			d = min(d, most)
 		}
 		if d < least && d < len(name) {
 			best, least = name, d

@@ -8,7 +8,7 @@ import (
 
 func TestTheNearestName(t *testing.T) {
 	t.Parallel()
-	names := []string{"schedule", "script", "shell", "select", "JAN", "SEP", "tz", "retry"}
+	names := []string{"schedule", "script", "shell", "select", "JAN", "SEP", "tz", "retry", "max", "max_delay"}
 	for _, tt := range []struct{ typed, want string }{
 		{"schedule", "schedule"},
 		{"shedule", "schedule"},   // left out
@@ -21,6 +21,8 @@ func TestTheNearestName(t *testing.T) {
 		{"january", "JAN"}, // however long
 		{"xy", ""},         // two slips make any two letters of two
 		{"tx", "tz"},
+		{"maxdelay", "max_delay"}, // nearer than max, which begins it
+		{"maximum", "max"},
 		{"", ""},
 		{"\xff\xfe", ""},
 	} {
