@@ -1,0 +1,316 @@
+package cron
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/cron/plan"
+	"github.com/go-coord/coord/internal/cron/record"
+	"github.com/go-coord/coord/internal/hold"
+)
+
+// followed are the areas that a node keeps a picture of. Claims and results are none: nothing is decided by them.
+func followed() []string {
+	return []string{record.Jobs, record.Cursors, record.Runs, record.State, record.Nodes}
+}
+
+// area is what is known of one of them. Each is followed by itself; that they do not show the same moment costs a transaction
+// that comes to nothing, and no more.
+type area struct {
+	prefix string
+	listed bool
+	rev    int64               // all up to here is known
+	keys   map[string]struct{} // that are there
+}
+
+// listed reports whether each area was seen once: before, an absent key says nothing.
+func (n *node) listed() bool {
+	for _, a := range n.areas {
+		if !a.listed {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *node) followAll(ctx context.Context) <-chan error {
+	n.areas = map[string]*area{}
+	failed := make(chan error, len(followed()))
+	for _, prefix := range followed() {
+		a := &area{prefix: prefix, keys: map[string]struct{}{}}
+		n.areas[prefix] = a
+		n.work.Go(func() {
+			err := coord.Follow(ctx, n.Client, coord.FollowOptions{Prefix: prefix}, &follower{node: n, area: a})
+			failed <- fmt.Errorf("follow %s: %w", prefix, err)
+		})
+	}
+	return failed
+}
+
+// follower is told of one area.
+type follower struct {
+	node *node
+	area *area
+}
+
+// List is coord.FollowHandler's: what is not among all is gone.
+func (f *follower) List(all []*mvccpb.KeyValue, rev int64) {
+	f.node.post(func() {
+		there := make(map[string]struct{}, len(all))
+		for _, kv := range all {
+			there[string(kv.Key)] = struct{}{}
+		}
+		for key := range f.area.keys {
+			if _, ok := there[key]; !ok {
+				f.gone(key)
+			}
+		}
+		for _, kv := range all {
+			f.put(kv)
+		}
+		first := !f.area.listed
+		f.area.listed, f.area.rev = true, rev
+		if first && f.node.listed() {
+			f.node.begin()
+		}
+	})
+}
+
+// Events is coord.FollowHandler's.
+func (f *follower) Events(events []*clientv3.Event, rev int64) {
+	f.node.post(func() {
+		f.area.rev = rev
+		for _, ev := range events {
+			if ev.Type == clientv3.EventTypeDelete {
+				f.gone(string(ev.Kv.Key))
+			} else {
+				f.put(ev.Kv)
+			}
+		}
+	})
+}
+
+// Fresh is coord.FollowHandler's.
+func (f *follower) Fresh(_ time.Time, rev int64) {
+	f.node.post(func() {
+		f.area.rev = max(f.area.rev, rev)
+		if f.area.prefix != record.Runs {
+			return
+		}
+		// That a marker does not stand is known only now.
+		for _, e := range f.node.jobs {
+			if len(e.state.Opens) > 0 {
+				f.node.consider(e)
+			}
+		}
+	})
+}
+
+// Trouble is coord.FollowHandler's. That etcd is away is told by the registration.
+func (f *follower) Trouble(err error) {
+	f.node.Logger.Debug("following", slog.String("prefix", f.area.prefix), slog.String("reason", err.Error()))
+}
+
+func (f *follower) put(kv *mvccpb.KeyValue) {
+	key := string(kv.Key)
+	f.area.keys[key] = struct{}{}
+	f.node.learn(f.area.prefix, key, kv)
+}
+
+func (f *follower) gone(key string) {
+	delete(f.area.keys, key)
+	f.node.learn(f.area.prefix, key, nil)
+}
+
+// learn takes in what is at a key; nil: nothing any more. What cannot be read is not there.
+func (n *node) learn(prefix, key string, kv *mvccpb.KeyValue) {
+	switch {
+	case prefix == record.Jobs:
+		n.learnJob(key, kv)
+	case prefix == record.Cursors:
+		n.learnCursor(key, kv)
+	case prefix == record.Runs:
+		n.learnRun(key, kv)
+	case prefix == record.Nodes:
+		n.learnNode(key, kv)
+	case key == record.Pause:
+		n.learnPause(kv)
+	case strings.HasPrefix(key, record.Opens):
+		n.learnOpen(key, kv)
+	case strings.HasPrefix(key, record.Wants):
+		n.learnWant(key, kv)
+	case strings.HasPrefix(key, record.Kills):
+		n.learnKill(key, kv)
+	case strings.HasPrefix(key, record.Cards):
+		n.learnCard(key, kv)
+	case strings.HasPrefix(key, record.Drains):
+		n.learnDrain(key, kv)
+	}
+}
+
+// entry finds or makes what is known of a job.
+func (n *node) entry(name string) *entry {
+	e := n.jobs[name]
+	if e == nil {
+		e = &entry{name: name, place: -1, cursors: map[string]at{}}
+		e.removed()
+		n.jobs[name] = e
+	}
+	return e
+}
+
+// changed looks at a job of which something was learned.
+func (n *node) changed(e *entry) {
+	if e.empty() && !e.ready {
+		n.agenda.set(e, time.Time{})
+		delete(n.lazy, e)
+		delete(n.jobs, e.name)
+		return
+	}
+	e.shy = time.Time{}
+	n.consider(e)
+}
+
+func (n *node) learnJob(key string, kv *mvccpb.KeyValue) {
+	name, err := record.ParseName(record.Jobs, key)
+	if err != nil {
+		return
+	}
+	e := n.entry(name)
+	switch {
+	case kv == nil:
+		e.removed()
+	case kv.ModRevision != e.job.Rev:
+		if err := e.read(kv.Value, kv.ModRevision, n.zones, n.Now()); err != nil {
+			n.Logger.Warn("job cannot be read here", slog.String("job", name), slog.String("reason", hold.EscapeCut(err.Error(), 300)))
+		}
+	}
+	n.changed(e)
+}
+
+func (n *node) learnCursor(key string, kv *mvccpb.KeyValue) {
+	name, host, err := record.ParseCursor(key)
+	if err != nil || host != "" && host != n.Host {
+		return
+	}
+	e := n.entry(name)
+	if kv == nil {
+		delete(e.cursors, host)
+	} else if c, ok := record.Decode[record.Cursor](kv.Value); kv.ModRevision > e.cursors[host].rev {
+		if !ok {
+			c = record.Cursor{}
+		}
+		e.cursors[host] = at{c, kv.ModRevision}
+	}
+	n.changed(e)
+}
+
+func (n *node) learnRun(key string, kv *mvccpb.KeyValue) {
+	name, id, err := record.ParseKey(record.Runs, key)
+	if err != nil {
+		return
+	}
+	run := runID(name, id)
+	if kv != nil {
+		n.runs[run] = true
+	} else {
+		delete(n.runs, run)
+		if r := n.running[run]; r != nil {
+			r.lose(errMarker)
+		}
+	}
+	if e := n.jobs[name]; e != nil {
+		n.changed(e)
+	}
+}
+
+func (n *node) learnOpen(key string, kv *mvccpb.KeyValue) {
+	name, id, err := record.ParseOpen(key)
+	if err != nil {
+		return
+	}
+	e := n.entry(name)
+	if kv == nil {
+		e.close(id)
+	} else if e.open(id) == nil {
+		o, _ := record.Decode[record.Open](kv.Value)
+		e.state.Opens = append(e.state.Opens, plan.Open{Open: o, ID: id, Rev: kv.CreateRevision, Alive: true})
+	}
+	n.changed(e)
+}
+
+func (n *node) learnWant(key string, kv *mvccpb.KeyValue) {
+	name, id, err := record.ParseKey(record.Wants, key)
+	if err != nil {
+		return
+	}
+	e := n.entry(name)
+	e.unwant(id)
+	if kv != nil {
+		if w, ok := record.Decode[record.Want](kv.Value); ok {
+			e.state.Wants = append(e.state.Wants, plan.Want{Want: w, ID: id, Rev: kv.ModRevision})
+		}
+	}
+	n.changed(e)
+}
+
+func (n *node) learnKill(key string, kv *mvccpb.KeyValue) {
+	name, id, err := record.ParseKey(record.Kills, key)
+	if err != nil {
+		return
+	}
+	run := runID(name, id)
+	if kv == nil {
+		delete(n.kills, run)
+		return
+	}
+	k, _ := record.Decode[record.Kill](kv.Value)
+	n.kills[run] = k
+	if r := n.running[run]; r != nil {
+		r.kill(k)
+	}
+}
+
+func (n *node) learnPause(kv *mvccpb.KeyValue) {
+	n.pause, n.pauseRev = record.Stop{}, 0
+	if kv != nil {
+		n.pause, _ = record.Decode[record.Stop](kv.Value)
+		n.pauseRev = kv.ModRevision
+		if n.pause.By == "" {
+			n.pause.By = "?" // there is a pause, whoever wrote it
+		}
+	}
+	n.everything()
+}
+
+func (n *node) learnDrain(key string, kv *mvccpb.KeyValue) {
+	host, err := record.ParseName(record.Drains, key)
+	if err != nil {
+		return
+	}
+	if kv == nil {
+		delete(n.drains, host)
+	} else {
+		n.drains[host] = true
+	}
+	if host == n.Host {
+		n.card()
+		n.everything()
+	}
+}
+
+// begin is called once all is known that there was at the start.
+func (n *node) begin() {
+	n.everything()
+	if n.Registered != nil && (n.proof != nil || n.ReadOnly) {
+		n.Registered()
+		n.Registered = nil
+	}
+}

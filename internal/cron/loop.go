@@ -1,0 +1,154 @@
+package cron
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/go-coord/coord/internal/cron/plan"
+	"github.com/go-coord/coord/internal/cron/record"
+)
+
+// shyFor is how long a node that lost a race waits for the news before it looks again.
+const shyFor = 250 * time.Millisecond
+
+// loop does one thing after the other until ctx has ended and nothing runs any more, or a follower failed.
+func (n *node) loop(ctx context.Context, failed <-chan error) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	stop := ctx.Done()
+	var late, last <-chan time.Time // the drain timeout, and the end of patience with etcd
+	for !n.stopping || len(n.running) > 0 || n.claims > 0 {
+		select {
+		case do := <-n.calls:
+			do()
+		case <-timer.C:
+		case err := <-failed:
+			if n.stopping || ctx.Err() != nil {
+				continue
+			}
+			return err
+		case <-stop:
+			stop = nil
+			late = n.drain()
+		case <-late:
+			late, last = nil, time.After(resultsFor)
+			n.endAll(errShutdown)
+		case <-last:
+			n.giveUp()
+		}
+		n.look()
+		timer.Reset(n.sleep())
+	}
+	return nil
+}
+
+// drain ends claiming. What runs may go on for a while.
+func (n *node) drain() <-chan time.Time {
+	n.stopping = true
+	n.card()
+	if len(n.running) > 0 {
+		n.Logger.Info("draining", slog.Int("running", len(n.running)), slog.Duration("at_most", max(0, n.DrainTimeout)))
+	}
+	return time.After(max(0, n.DrainTimeout))
+}
+
+// sleep is how long nothing is to be done by itself.
+func (n *node) sleep() time.Duration {
+	if len(n.agenda) == 0 {
+		return slice
+	}
+	return min(slice, max(0, n.agenda[0].at.Sub(n.Now())))
+}
+
+// look does what is due.
+func (n *node) look() {
+	if n.Metrics.Scanned != nil {
+		n.Metrics.Scanned()
+	}
+	for {
+		e, ok := n.agenda.due(n.Now())
+		if !ok {
+			break
+		}
+		n.consider(e)
+	}
+	for n.claims < claimsMost && n.starts < startsMost && len(n.ready) > 0 {
+		e := n.ready[0]
+		n.ready[0] = nil
+		n.ready = n.ready[1:]
+		e.ready = false
+		n.consider(e)
+	}
+	if len(n.ready) == 0 {
+		n.ready = nil // so that a burst does not keep its memory
+	}
+}
+
+// consider looks at a job, and does what is to be done about it now.
+func (n *node) consider(e *entry) {
+	if e.busy || e.ready || !n.listed() {
+		return
+	}
+	now := n.Now()
+	if now.Before(e.shy) && e.shy.Sub(now) <= shyFor { // a clock that was set back makes nobody wait
+		n.agenda.set(e, e.shy)
+		return
+	}
+	a := n.next(e, now)
+	switch {
+	case a.Verb == plan.Wait || now.Before(a.At):
+		n.agenda.set(e, a.At)
+	case n.claims >= claimsMost || a.Verb == plan.Run && n.starts >= startsMost:
+		e.ready = true
+		n.ready = append(n.ready, e)
+		n.agenda.set(e, time.Time{})
+	default:
+		n.agenda.set(e, time.Time{})
+		n.act(e, a)
+	}
+}
+
+// next asks for the next act. Where only room was missing, the job is looked at again when there is some.
+func (n *node) next(e *entry, now time.Time) plan.Act {
+	e.follow(n.Host)
+	fit, full := n.fit(e)
+	delete(n.lazy, e)
+	if full {
+		n.lazy[e] = struct{}{}
+	}
+	for i := range e.state.Opens {
+		o := &e.state.Opens[i]
+		n.judge(e, o)
+		if n.unconfirmed(e, o) {
+			return plan.Act{
+				Verb: plan.Close, At: now, ID: o.ID, Open: o, Kind: o.Kind, Attempt: o.Attempt,
+				Status: record.Missed, Reason: record.ReasonUnconfirmed,
+			}
+		}
+	}
+	j := e.job
+	if j.OnAll && !n.selected(e) {
+		j.Schedule = manual() // none of this host's business
+	}
+	return plan.Next(&j, &e.state, &plan.Node{
+		Host: n.Host, Mono: n.Mono(), Since: n.since, Fit: fit, ReadOnly: n.ReadOnly || n.stopping || n.proof == nil, Pause: n.pause,
+		Others: func() bool { return n.others(e) },
+		Absent: func() record.Reason { return n.absent(e) },
+	}, now)
+}
+
+// roomier looks again at what waited for room.
+func (n *node) roomier() {
+	for e := range n.lazy {
+		delete(n.lazy, e)
+		n.consider(e)
+	}
+}
+
+// everything looks at every job: the node itself has changed.
+func (n *node) everything() {
+	for _, e := range n.jobs {
+		n.consider(e)
+	}
+}
