@@ -81,7 +81,7 @@ func (n *node) prepare(e *entry, a plan.Act) *attempt {
 		r.Host = a.Open.Host
 		t.end = &store.End{Job: e.name, ID: a.ID, OpenRev: a.Open.Rev, Result: r, Retain: retain(e), Settled: a.Status == record.Lost}
 		if a.Status == record.Lost && e.job.LostAgain > a.Attempt {
-			t.end.Again = &record.Want{Kind: record.Retry, Attempt: a.Attempt + 1, Not: a.Open.Host}
+			t.end.Again = &record.Want{Kind: record.Retry, Attempt: a.Attempt + 1, Not: a.Open.Host, After: n.Now().UnixMilli()}
 			t.end.Next = store.Asked(a.ID)
 		}
 	default:

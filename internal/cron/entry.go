@@ -44,7 +44,7 @@ func manual() *schedule.Schedule {
 // read takes in a spec, at a moment. Whoever wrote it should have said since when its schedule counts; where nobody did, that is
 // the moment at which this node sees that it is another one.
 func (e *entry) read(raw []byte, rev int64, zones *schedule.Zones, now time.Time) error {
-	spec, err := job.Parse(e.name, raw)
+	spec, err := job.ParseIn(zones, e.name, raw)
 	var ticks *schedule.Schedule
 	if err == nil {
 		ticks, err = spec.Plan(e.name, zones)

@@ -55,9 +55,10 @@ func (n *node) others(e *entry) bool {
 	return false
 }
 
-// able reports whether a node that is registered would claim starts of a job.
+// able reports whether a node that is registered would claim starts of a job, as far as is known.
 func (n *node) able(p *peer, e *entry) bool {
-	return n.candidate(p, e) && p.carded && p.card.Unfit == "" && !p.card.Stopping && !n.drains[p.host] && p.card.Running < p.card.MaxRunning
+	busy := p.carded && (p.card.Unfit != "" || p.card.Stopping || p.card.Running >= p.card.MaxRunning)
+	return n.candidate(p, e) && !busy && !n.drains[p.host]
 }
 
 func (n *node) candidate(p *peer, e *entry) bool {

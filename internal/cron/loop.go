@@ -12,6 +12,9 @@ import (
 // shyFor is how long a node that lost a race waits for the news before it looks again.
 const shyFor = 250 * time.Millisecond
 
+// idleFor is how long nothing is decided about a job for which the moment to decide has come, and no decision.
+const idleFor = 100 * time.Millisecond
+
 // loop does one thing after the other until ctx has ended and nothing runs any more, or a follower failed.
 func (n *node) loop(ctx context.Context, failed <-chan error) error {
 	timer := time.NewTimer(0)
@@ -97,8 +100,10 @@ func (n *node) consider(e *entry) {
 	}
 	a := n.next(e, now)
 	switch {
-	case a.Verb == plan.Wait || now.Before(a.At):
+	case now.Before(a.At) || a.Verb == plan.Wait && a.At.IsZero():
 		n.agenda.set(e, a.At)
+	case a.Verb == plan.Wait:
+		n.agenda.set(e, now.Add(idleFor)) // nothing to wait for, and nothing to do: it must not spin
 	case n.claims >= claimsMost || a.Verb == plan.Run && n.starts >= startsMost:
 		e.ready = true
 		n.ready = append(n.ready, e)
@@ -132,9 +137,10 @@ func (n *node) next(e *entry, now time.Time) plan.Act {
 		j.Schedule = manual() // none of this host's business
 	}
 	return plan.Next(&j, &e.state, &plan.Node{
-		Host: n.Host, Mono: n.Mono(), Since: n.since, Fit: fit, ReadOnly: n.ReadOnly || n.stopping || n.proof == nil, Pause: n.pause,
-		Others: func() bool { return n.others(e) },
-		Absent: func() record.Reason { return n.absent(e) },
+		Host: n.Host, Mono: n.Mono(), Since: n.since, Fit: fit, Slack: n.MaxSkew, Pause: n.pause,
+		ReadOnly: n.ReadOnly || n.stopping || n.proof == nil || n.unfit != "",
+		Others:   func() bool { return n.others(e) },
+		Absent:   func() record.Reason { return n.absent(e) },
 	}, now)
 }
 

@@ -158,8 +158,7 @@ func (n *node) never(e *entry, r *running, why record.Reason) *record.Result {
 
 // finish writes a result, for as long as that takes.
 func (n *node) finish(e *entry, r *running, res *record.Result) {
-	end := store.End{Job: e.name, ID: r.id, OpenRev: r.rev, Result: res, Retain: retain(e)}
-	end.Again, end.Next = n.again(e, r, res)
+	end := n.endOf(e, r, res)
 	n.work.Go(func() {
 		was, noSpace := n.write(end)
 		n.post(func() {
@@ -180,12 +179,18 @@ func (n *node) finish(e *entry, r *running, res *record.Result) {
 	})
 }
 
+func (n *node) endOf(e *entry, r *running, res *record.Result) store.End {
+	end := store.End{Job: e.name, ID: r.id, OpenRev: r.rev, Result: res, Retain: retain(e)}
+	end.Again, end.Next = n.again(e, r, res)
+	return end
+}
+
 // again is the request for another attempt; nil: there is none.
 func (n *node) again(e *entry, r *running, res *record.Result) (*record.Want, record.ID) {
 	if e.spec == nil || n.stopping && res.Reason == record.ReasonShutdown {
 		return nil, record.ID{}
 	}
-	w := &record.Want{Kind: record.Retry, Attempt: r.act.Attempt + 1, Not: ""}
+	w := &record.Want{Kind: record.Retry, Attempt: r.act.Attempt + 1, After: n.Now().UnixMilli()}
 	switch res.Status {
 	case record.Lost:
 		if e.job.LostAgain <= r.act.Attempt {
@@ -322,12 +327,13 @@ func (n *node) holdOf(e *entry, r *running) *held {
 	keys := n.proof.Keys()
 	never := n.never(e, r, record.ReasonDaemon)
 	never.Status = record.Lost
+	end := n.endOf(e, r, never)
 	return &held{
 		proof: n.proof, renewed: make(chan struct{}, 1), lost: make(chan struct{}),
 		info: hold.Info{
 			Kind: "cron", Name: e.name, Rev: uint64(r.rev), Lease: int64(keys.Lease), Slot: -1, TTL: n.proof.Bounds().TTL,
 		},
-		testament: store.Testament(e.name, r.id, r.rev, never, retain(e)),
+		testament: store.Testament(end),
 	}
 }
 

@@ -25,8 +25,15 @@ func Next(j *Job, s *State, n *Node, now time.Time) Act {
 	if n.ReadOnly {
 		return Act{}
 	}
-	d := decision{job: j, state: s, node: n, now: now}
-	return sooner(d.lost(), sooner(d.wanted(), d.tick()))
+	if n.Fit {
+		return (&decision{job: j, state: s, node: n, now: now}).next()
+	}
+	// It could only say that it is too late. Another clock, that is behind, may belong to a node that is about to start.
+	a := (&decision{job: j, state: s, node: n, now: now.Add(-n.Slack)}).next()
+	if !a.At.IsZero() {
+		a.At = a.At.Add(n.Slack)
+	}
+	return a
 }
 
 type decision struct {
@@ -35,6 +42,8 @@ type decision struct {
 	node  *Node
 	now   time.Time
 }
+
+func (d *decision) next() Act { return sooner(d.lost(), sooner(d.wanted(), d.tick())) }
 
 // host is what the ids of this node's claims end in.
 func (d *decision) host() string {
@@ -119,13 +128,17 @@ func (d *decision) wanted() Act {
 }
 
 func (d *decision) want(w *Want) Act {
-	a := Act{Verb: Run, ID: w.ID, Kind: w.Kind, Attempt: w.Attempt, Want: w, Alone: d.job.Overlap != Allow, Due: time.UnixMilli(w.After)}
+	from := time.UnixMilli(w.After)
 	if w.After == 0 {
-		a.Due = time.Unix(w.ID.Tick, 0)
+		from = time.Unix(w.ID.Tick, 0)
+	}
+	a := Act{
+		Verb: Run, ID: w.ID, Kind: w.Kind, Attempt: w.Attempt, Want: w, Alone: d.job.Overlap != Allow, Due: from,
+		At: from.Add(d.moment(w.ID.Tick, spreadOver)),
 	}
 	if w.Until != 0 {
 		a.By = time.UnixMilli(w.Until)
-		if d.now.After(a.By) {
+		if !d.now.Before(a.By) {
 			a.Verb, a.Status, a.Reason = Abandon, record.Missed, d.node.Absent()
 			a.At = a.By.Add(d.moment(w.ID.Tick, missedOver))
 			return a
@@ -133,10 +146,6 @@ func (d *decision) want(w *Want) Act {
 	}
 	if !d.node.Fit || a.Alone && d.open() != nil {
 		return Act{At: a.By}
-	}
-	a.At = later(time.UnixMilli(w.After), d.now).Add(d.moment(w.ID.Tick, spreadOver))
-	if w.After != 0 {
-		a.At = time.UnixMilli(w.After).Add(d.moment(w.ID.Tick, spreadOver))
 	}
 	if w.Not == d.node.Host && d.node.Others() {
 		a.At = a.At.Add(elsewhereFor)

@@ -87,6 +87,8 @@ type Node struct {
 	Since time.Time     // when it registered: of a job that runs on all hosts nothing before counts here
 	// Fit: it may claim, and the job is one that it may run. ReadOnly: it writes nothing at all.
 	Fit, ReadOnly bool
+	// Slack is how far clocks may be apart: who is not fit waits that much longer before it says that nobody started a tick.
+	Slack time.Duration
 	// Others tells whether another node could run the job, Absent what to say of a tick that nobody started. They are
 	// asked only where that matters.
 	Others func() bool

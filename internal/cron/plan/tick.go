@@ -7,12 +7,12 @@ import (
 	"github.com/go-coord/coord/internal/cron/schedule"
 )
 
-// next is the first tick later than a moment that the job's bounds leave.
-func (d *decision) next(after int64) (int64, bool) {
-	if from := d.job.From; !from.IsZero() && from.Unix() > after {
-		after = from.Add(-1).Unix()
+// after is the first tick later than a moment that the job's bounds leave.
+func (d *decision) after(at int64) (int64, bool) {
+	if from := d.job.From; !from.IsZero() && from.Unix() > at {
+		at = from.Add(-1).Unix()
 	}
-	t, ok := d.job.Schedule.Next(time.Unix(after, 0))
+	t, ok := d.job.Schedule.Next(time.Unix(at, 0))
 	if to := d.job.To; !ok || !to.IsZero() && t.Time().After(to) {
 		return 0, false
 	}
@@ -53,12 +53,12 @@ func (d *decision) tick() Act {
 	}
 	floor := d.floor()
 	if resumed := d.resumed() / 1000; resumed > floor {
-		if t, ok := d.next(floor); ok && t <= resumed {
+		if t, ok := d.after(floor); ok && t <= resumed {
 			return d.span(t, resumed, record.Skipped, record.ReasonPaused)
 		}
 		floor = resumed
 	}
-	t, ok := d.next(floor)
+	t, ok := d.after(floor)
 	switch {
 	case !ok:
 		return Act{}
@@ -98,7 +98,7 @@ func (d *decision) onTime(t int64, deadline time.Duration) Act {
 			return a
 		}
 	case Replaces:
-		a.Verb, a.Kind, a.Want = Take, record.Replace, d.waiting(record.Replace)
+		a.Verb, a.Kind, a.Want, a.Open = Take, record.Replace, d.waiting(record.Replace), open
 		return a
 	}
 	a.Verb, a.Open, a.Status, a.Reason = Skip, open, record.Skipped, record.ReasonOverlap
@@ -175,7 +175,7 @@ func (d *decision) firstWanted(t, last int64) int64 {
 		}
 	}
 	for t <= last && time.Unix(t, 0).Before(oldest) {
-		at, ok := d.next(max(t, oldest.Unix()-1))
+		at, ok := d.after(max(t, oldest.Unix()-1))
 		if !ok {
 			return last + 1
 		}
@@ -203,12 +203,16 @@ func (d *decision) span(from, until int64, status record.Status, why record.Reas
 	if t, ok := d.job.Schedule.Prev(time.Unix(until+1, 0)); ok {
 		last = max(from, int64(t))
 	}
+	first := from
+	if n == 1 {
+		from, n = 0, 0 // it is no range
+	}
 	end := d.due(last)
 	if status != record.Skipped || why != record.ReasonPaused {
 		end = end.Add(d.deadline(last))
 	}
 	return Act{
-		Verb: Range, At: end.Add(d.moment(from, missedOver)), ID: record.ID{Tick: last, Host: d.host()}, From: from, Ticks: n,
+		Verb: Range, At: end.Add(d.moment(first, missedOver)), ID: record.ID{Tick: last, Host: d.host()}, From: from, Ticks: n,
 		Kind: record.Scheduled, Attempt: 1, Status: status, Reason: why, Due: d.due(last),
 	}
 }

@@ -17,8 +17,8 @@ type will struct {
 }
 
 // Testament is a start's for the guard: once nothing of it is left, the release program writes that it was lost.
-func Testament(job string, id record.ID, openRev int64, lost *record.Result, retain time.Duration) []byte {
-	raw, _ := json.Marshal(will{&End{Job: job, ID: id, OpenRev: openRev, Result: lost, Retain: retain}}) // of these types it cannot fail
+func Testament(e End) []byte {
+	raw, _ := json.Marshal(will{&e}) // of these types it cannot fail
 	return raw
 }
 

@@ -1,0 +1,231 @@
+package cron
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-coord/coord/internal/cron/record"
+)
+
+func TestQueueOneWaitsForTheRunBeforeIt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@every 10s","cmd":["sleep","25s"],"overlap":"queue_one"}`)
+		w.node("a")
+		w.node("b")
+		w.until(81 * time.Second)
+		w.want("j", "10 success", "20.1 queued success", "30 skipped overlap", "50 skipped overlap", "70 skipped overlap", "80 skipped overlap")
+		if w.most["j"] != 1 {
+			t.Errorf("%d at once", w.most["j"])
+		}
+	})
+}
+
+func TestReplaceEndsTheRunBeforeIt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@every 10s","cmd":["sleep","25s"],"overlap":"replace"}`)
+		w.node("a")
+		w.node("b")
+		w.until(35 * time.Second)
+		w.want("j", "10 killed replaced", "20.1 replace killed replaced")
+		if w.most["j"] != 1 {
+			t.Errorf("%d at once", w.most["j"])
+		}
+	})
+}
+
+func TestAllowRunsSideBySide(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@every 10s","cmd":["sleep","25s"],"overlap":"allow"}`)
+		w.node("a")
+		w.until(61 * time.Second)
+		w.everyTick("j", 10, 60, 10)
+		if w.most["j"] != 3 {
+			t.Errorf("%d at once", w.most["j"])
+		}
+	})
+}
+
+func TestADaemonThatIsKilledHandsOverAtOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@every 10s","cmd":["sleep","9s"],"prefer":"sticky"}`)
+		a := w.node("a")
+		w.until(12 * time.Second)
+		w.node("b")
+		w.until(15 * time.Second)
+		a.kill(true)
+		w.until(31 * time.Second)
+		w.want("j", "10 lost daemon_died", "20 success")
+	})
+}
+
+func TestAHostThatDiesIsSettled(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@every 10s","cmd":["sleep","9s"]}`)
+		a := w.node("a")
+		w.until(12 * time.Second)
+		w.node("b")
+		w.until(15 * time.Second)
+		a.kill(false)
+		// Its marker goes after one TTL at most, and a TTL later nothing of it can live.
+		w.until(39*time.Second + 900*time.Millisecond)
+		w.want("j", "10 lost node_gone", "20 skipped overlap", "30 skipped overlap")
+		w.until(45 * time.Second)
+		w.everyTick("j", 10, 40, 30)
+	})
+}
+
+func TestLostIsRepeatedWhereTheJobSaysSo(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@at 2000-01-01T00:01:00Z","cmd":["sleep","1m"],"on_lost":"retry"}`)
+		a := w.node("a")
+		w.until(time.Minute + 10*time.Second)
+		w.node("b")
+		a.kill(true)
+		w.until(time.Minute + 5*time.Minute)
+		w.want("j", "60 lost daemon_died", "60.1 retry success")
+	})
+}
+
+func TestFailuresAreRepeatedWithTheirDelays(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@at 2000-01-01T00:01:00Z","cmd":["exit","3"],"retry":{"max":2,"delay":"1m","factor":2,"other_node":true}}`)
+		w.node("a")
+		w.node("b")
+		w.until(time.Minute + 10*time.Minute)
+		w.want("j", "60 failed exit_code", "60.1 retry failed exit_code", "60.2 retry failed exit_code")
+		ran := w.ran("j")
+		for i, gap := range []time.Duration{time.Minute, 2 * time.Minute} {
+			if d := ran[i+1].at.Sub(ran[i].at); d < gap || d > gap+time.Second {
+				t.Errorf("attempt %d came after %v, want %v", i+2, d, gap)
+			}
+			if ran[i].host == ran[i+1].host {
+				t.Errorf("attempts %d and %d ran on %s", i+1, i+2, ran[i].host)
+			}
+			if ran[i+1].attempt != i+2 {
+				t.Errorf("attempt %d, want %d", ran[i+1].attempt, i+2)
+			}
+		}
+	})
+}
+
+func TestARunThatTakesTooLongIsEnded(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@at 2000-01-01T00:01:00Z","cmd":["sleep","30m"],"run_ttl":"1m"}`)
+		w.node("a")
+		w.until(time.Minute + 2*time.Minute)
+		w.want("j", "60 timeout run_ttl")
+	})
+}
+
+func TestWhatCannotBeStartedIsAnError(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@at 2000-01-01T00:01:00Z","cmd":["missing"]}`)
+		w.node("a")
+		w.until(2 * time.Minute)
+		w.want("j", "60 error not_started")
+	})
+}
+
+func TestNobodyMatchesTheSelector(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@every 1m","cmd":["true"],"select":{"disk":"ssd"}}`)
+		w.node("a")
+		w.until(100 * time.Second) // the deadline, and what clocks may be apart
+		w.want("j", "60 skipped no_node")
+		w.node("b", func(o *Options) { o.Labels = map[string]string{"disk": "ssd"} })
+		w.until(125 * time.Second)
+		if got := w.ran("j"); len(got) != 1 || got[0].host != "b" {
+			t.Errorf("ran %v", got)
+		}
+	})
+}
+
+func TestAFullNodeLeavesTicksToOthersAndSaysSo(t *testing.T) {
+	inWorld(t, func(w *world) {
+		few := func(o *Options) { o.MaxRunning = 1 }
+		w.add("long", `{"schedule":"@at 2000-01-01T00:00:10Z","cmd":["sleep","10m"],"run_ttl":"1h"}`)
+		a := w.node("a", few)
+		w.until(15 * time.Second)
+		w.add("j", `{"schedule":"@at 2000-01-01T00:01:00Z","cmd":["true"]}`)
+		w.add("k", `{"schedule":"@at 2000-01-01T00:10:30Z","cmd":["true"],"start_deadline":"10m"}`)
+		w.until(3 * time.Minute)
+		w.want("j", "60 missed no_capacity")
+		// One that may be late starts as soon as there is room.
+		w.until(11 * time.Minute)
+		w.want("long", "10 success")
+		w.want("k", "630 success")
+		a.leave()
+	})
+}
+
+func TestRunOnAllRunsOnEveryHost(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@every 10s","cmd":["sleep","4s"],"run_on":"all"}`)
+		w.node("a")
+		w.node("b")
+		w.until(25 * time.Second)
+		w.node("c")
+		w.until(39 * time.Second)
+		w.want("j", "10@a success", "10@b success", "20@a success", "20@b success", "30@a success", "30@b success", "30@c success")
+	})
+}
+
+func TestAKillEndsARun(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@at 2000-01-01T00:01:00Z","cmd":["sleep","30m"],"run_ttl":"1h"}`)
+		w.node("a")
+		w.until(time.Minute + time.Minute)
+		id := record.ID{Tick: w.start.Unix() + 60}
+		_, err := w.m.Put(record.Key(record.Kills, "j", id), `{"by":"ann@host","why":"too loud"}`, 0)
+		w.must(err)
+		w.until(time.Minute + time.Minute + time.Second)
+		w.want("j", "60 killed kill")
+		if r := w.results("j")[0]; r.Detail != "by ann@host: too loud" {
+			t.Errorf("detail %q", r.Detail)
+		}
+		if left := w.m.Keys(record.State); len(left) != 1 {
+			t.Errorf("left behind: %q", left)
+		}
+	})
+}
+
+func TestADaemonThatIsToEndLetsItsRunsFinish(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("short", `{"schedule":"@at 2000-01-01T00:00:10Z","cmd":["sleep","20s"]}`)
+		w.add("long", `{"schedule":"@at 2000-01-01T00:00:10Z","cmd":["sleep","10m"]}`)
+		w.add("next", `{"schedule":"@every 20s","cmd":["true"]}`)
+		a := w.node("a")
+		w.until(15 * time.Second)
+		a.leave()
+		if d := time.Since(w.start); d < 45*time.Second || d > 47*time.Second {
+			t.Errorf("it took until %v", d)
+		}
+		w.want("short", "10 success")
+		w.want("long", "10 killed shutdown")
+		w.want("next")
+		if left := append(w.m.Keys(record.State), w.m.Keys(record.Nodes)...); len(left) != 0 {
+			t.Errorf("left behind: %q", left)
+		}
+	})
+}
+
+func TestRequestsAreMet(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@manual","cmd":["sleep","5s"]}`)
+		w.node("a")
+		w.until(time.Minute)
+		now := w.start.Unix() + 60
+		want := func(n int, v string) {
+			_, err := w.m.Put(record.Key(record.Wants, "j", record.ID{Tick: now, N: n}), v, 0)
+			w.must(err)
+		}
+		want(1, `{"kind":"manual","attempt":1,"by":"ann"}`)
+		want(2, `{"kind":"backfill","attempt":1}`)
+		want(3, `{"kind":"manual","attempt":1,"until_ms":`+ms(w.start.Add(63*time.Second))+`}`)
+		w.until(75 * time.Second)
+		w.want("j", "60.1 manual success", "60.2 backfill success", "60.3 manual missed start_deadline")
+		if w.most["j"] != 1 {
+			t.Errorf("%d at once", w.most["j"])
+		}
+	})
+}
