@@ -14,9 +14,19 @@ const allFields = "schedule, seconds, tz, dst, jitter, start_at, end_at, cmd, sc
 	"run_on, select, prefer, overlap, start_deadline, catchup, run_ttl, kill_after, retry, on_lost, success_codes, output, history, labels, " +
 	"description, paused, added_by, added_at, schedule_since or resumed_at"
 
+// refusal is a document and what is said of it, after "bad job: ".
+type refusal struct{ doc, want string }
+
 func TestErrorsNameTheFieldTheValueAndWhatIsAccepted(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ in, want string }{
+	for _, tt := range badFields() {
+		refused(t, tt.doc, tt.want)
+	}
+}
+
+// badFields are jobs with one bad field, each.
+func badFields() []refusal {
+	all := []refusal{
 		// Names.
 		{`"overlaps":"allow"`, "overlaps: there is no such field; did you mean overlap?"},
 		{`"Overlap":"allow"`, "Overlap: there is no such field; did you mean overlap?"},
@@ -135,18 +145,26 @@ func TestErrorsNameTheFieldTheValueAndWhatIsAccepted(t *testing.T) {
 		{`"retry":{"max":1,"delay":"1m","max_delay":"1s"}`, `retry.max_delay 1s: want a duration no shorter than delay, 1m`},
 		{`"output":{"file_size":"1MiB"}`, `output.file_size 1MiB: want a file beside it`},
 		{`"output":{"file_count":1}`, `output.file_count 1: want a file beside it`},
-	} {
-		doc := tt.in
-		if !strings.HasPrefix(doc, `"schedule"`) {
-			doc = `"schedule":"@daily",` + doc
-		}
-		refused(t, `{"script":"x",`+doc+`}`, tt.want)
 	}
+	for i, bad := range all {
+		if !strings.HasPrefix(bad.doc, `"schedule"`) {
+			bad.doc = `"schedule":"@daily",` + bad.doc
+		}
+		all[i].doc = `{"script":"x",` + bad.doc + `}`
+	}
+	return all
 }
 
 func TestErrorsAboutWholeDocuments(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ doc, want string }{
+	for _, tt := range badDocuments() {
+		refused(t, tt.doc, tt.want)
+	}
+}
+
+// badDocuments are no jobs.
+func badDocuments() []refusal {
+	return []refusal{
 		{``, "no JSON: it ends too early, at byte 0"},
 		{`{"cmd":["x"]`, "no JSON: it ends too early, at byte 12"},
 		{`[]`, "the job [...]: want an object"},
@@ -165,8 +183,21 @@ func TestErrorsAboutWholeDocuments(t *testing.T) {
 		{`{"schedule":"@daily","cmd":[""]}`, `cmd[0] "": want the name or the path of a program`},
 		{`{"schedule":"@daily","script":""}`, `script "": want a text in UTF-8 that is not empty and has no zero byte`},
 		{`{"schedule":"@daily","cmd":["x"],"shell":"/bin/sh"}`, `shell "/bin/sh": want no shell beside cmd: it is for a script`},
-	} {
-		refused(t, tt.doc, tt.want)
+	}
+}
+
+// TestAJobThatIsCutIsRefused, wherever the cut is.
+func TestAJobThatIsCutIsRefused(t *testing.T) {
+	t.Parallel()
+	doc := `{"schedule":["0 0 2 * * *"],"catchup":"last",` + full[strings.Index(full, `"seconds"`):]
+	doc = strings.Replace(doc, `"catchup":{"policy":"all","window":"6h","max":20},`, "", 1)
+	for _, doc := range []string{full, doc} {
+		parse(t, doc)
+		for n := range doc {
+			if _, err := job.Parse("job", []byte(doc[:n])); !errors.Is(err, job.ErrSpec) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %v", doc[:n], err)
+			}
+		}
 	}
 }
 

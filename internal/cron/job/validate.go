@@ -1,7 +1,6 @@
 package job
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -36,7 +35,7 @@ func (j *Job) Plan(name string, zones *schedule.Zones) (*schedule.Schedule, erro
 		var err error
 		if zones == nil {
 			if zones, err = schedule.OpenZones(); err != nil {
-				return nil, fmt.Errorf("tz: %w", err)
+				return nil, named("tz", err, schedule.ErrZone)
 			}
 		}
 		if o.Zone, err = zones.Load(j.TZ); err != nil {
@@ -52,9 +51,6 @@ func (j *Job) Plan(name string, zones *schedule.Zones) (*schedule.Schedule, erro
 
 // named makes an error of package schedule one about a field. What it says of its kind is left out: the field says it.
 func named(at string, err, kind error) error {
-	if !errors.Is(err, kind) {
-		return fmt.Errorf("%s: %w", at, err)
-	}
 	return fmt.Errorf("%w: %s: %s", ErrSpec, at, strings.TrimPrefix(err.Error(), kind.Error()+": "))
 }
 

@@ -3,6 +3,7 @@ package job
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -104,8 +105,7 @@ func ParseSize(text string) (Size, error) {
 		if !ok {
 			continue
 		}
-		// 31 bits of GiB fit into the 63 bits of bytes.
-		if n, err := strconv.ParseUint(digits, 10, 31); err == nil {
+		if n, err := strconv.ParseUint(digits, 10, 63); err == nil && Size(n) <= math.MaxInt64/u.bytes {
 			return Size(n) * u.bytes, nil
 		}
 		break
