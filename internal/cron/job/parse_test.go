@@ -120,6 +120,13 @@ func TestASizeIsChecked(t *testing.T) {
 	}
 }
 
+func TestADocumentIsNotReadIfItIsTooLarge(t *testing.T) {
+	t.Parallel()
+	doc := `{"schedule":"@daily","script":"x"}`
+	parse(t, doc+strings.Repeat(" ", job.MaxSize-len(doc)))
+	refused(t, doc+strings.Repeat(" ", job.MaxSize-len(doc)+1), "it has 131073 bytes: want 131072 at most")
+}
+
 func TestAJobNeedsAValidName(t *testing.T) {
 	t.Parallel()
 	_, err := job.Parse("a/b", []byte(`{"schedule":"@daily","script":"x"}`))
