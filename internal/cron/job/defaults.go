@@ -161,11 +161,6 @@ func (j *Job) Floor() time.Time {
 	return floor
 }
 
-// Within reports whether a tick counts at all: it is not before StartAt, and before EndAt.
-func (j *Job) Within(tick time.Time) bool {
-	return (j.StartAt == nil || !tick.Before(*j.StartAt)) && (j.EndAt == nil || tick.Before(*j.EndAt))
-}
-
 // PausedAt reports whether the job is paused at a moment. A pause has an end, or none. Its beginning is not looked at: whoever sees it has to
 // obey it, however the clocks of two nodes differ.
 func (j *Job) PausedAt(now time.Time) bool {

@@ -191,29 +191,6 @@ func TestTheFloorIsTheLaterOfEditAndResume(t *testing.T) {
 	}
 }
 
-func TestTicksCountFromTheStartUntilBeforeTheEnd(t *testing.T) {
-	t.Parallel()
-	start, end := at("2027-01-01T00:00:00Z"), at("2027-01-02T00:00:00Z")
-	for _, tt := range []struct {
-		start, end *time.Time
-		tick       time.Time
-		want       bool
-	}{
-		{nil, nil, *start, true},
-		{start, end, start.Add(-time.Second), false},
-		{start, end, *start, true},
-		{start, end, end.Add(-time.Second), true},
-		{start, end, *end, false},
-		{start, nil, *end, true},
-		{nil, end, start.Add(-time.Second), true},
-	} {
-		j := &job.Job{StartAt: tt.start, EndAt: tt.end}
-		if got := j.Within(tt.tick); got != tt.want {
-			t.Errorf("from %v until %v, %v counts: %v, want %v", tt.start, tt.end, tt.tick, got, tt.want)
-		}
-	}
-}
-
 func TestAPauseHoldsUntilItsEnd(t *testing.T) {
 	t.Parallel()
 	begin, end := at("2027-01-01T00:00:00Z"), at("2027-01-02T00:00:00Z")

@@ -17,8 +17,8 @@ const MaxSize = 128 << 10
 // Job is the spec of a job, without its name, which is in the key. Whoever changes one calls Validate before it is written. What is
 // zero was not said: the methods know the defaults.
 type Job struct {
-	// Schedule, Seconds, TZ and DST are read by package schedule: they make the ticks, with StartAt and EndAt, outside of which
-	// none counts. Jitter delays each run by the same part of it: see Shift.
+	// Schedule, Seconds, TZ and DST are read by package schedule: they make the ticks, with StartAt and EndAt, before and after
+	// which none counts. Jitter delays each run by the same part of it: see Shift.
 	Schedule Strings    `json:"schedule,omitempty"`
 	Seconds  bool       `json:"seconds,omitempty"`
 	TZ       string     `json:"tz,omitempty"`
