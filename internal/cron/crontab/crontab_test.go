@@ -120,6 +120,20 @@ func TestBytesThatAreNoTextAreRefused(t *testing.T) {
 	}
 }
 
+func TestLongLinesHaveShortReasons(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("5", 5000)
+	for text, want := range map[string]string{
+		long + "/" + long + " * * * * x": `minute "5555555555555555555555555555555555555555..." has 10001 bytes: want 200 at most`,
+		"@" + long + " x":                `"@555555555555555555555555555555555555555...": want five fields, or one of @yearly @annually @monthly @weekly @daily @midnight @hourly`,
+		"@daily -" + long:                `the command begins with "-555555555555555555555555555555555555555...": flags of BSD crons are not known: want the command alone`,
+	} {
+		if got := read(t, text+"\n", crontab.Options{}).Lines[0].Reason; got != want {
+			t.Errorf("%.20s: %.300s\nwant %s", text, got, want)
+		}
+	}
+}
+
 func TestJobsDoNotShareTheirEnvironment(t *testing.T) {
 	t.Parallel()
 	jobs := read(t, "A=1\n@daily x\nA=2\n@daily y\n", crontab.Options{}).Jobs()
@@ -149,7 +163,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%q: %+v", text, l)
 			}
 			for _, said := range append(l.Notes, l.Reason) {
-				if strings.ContainsFunc(said, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+				if len(said) > 1000 || strings.ContainsFunc(said, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 					t.Fatalf("%q: not one harmless line: %q", text, said)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-coord/coord/internal/cron/job"
@@ -109,7 +110,7 @@ func word(text string) (first, rest string) {
 // judgeWord says what to write instead of a word that is not one of all crons'.
 func judgeWord(w string) error {
 	seconds, digits := strings.CutPrefix(w, "@")
-	digits = digits && seconds != "" && strings.Trim(seconds, "0123456789") == ""
+	digits = digits && seconds != "" && len(seconds) < 10 && strings.Trim(seconds, "0123456789") == ""
 	switch {
 	case w == "@reboot":
 		return errors.New("@reboot: the start of one host is no moment in a cluster: want a unit of the host's init system, or a schedule")
@@ -119,11 +120,8 @@ func judgeWord(w string) error {
 		return errors.New("@every_minute: a word of FreeBSD's cron: want * * * * *")
 	case digits:
 		return fmt.Errorf("%s: FreeBSD's cron counts from the end of the last run, which no schedule does: want a job with the schedule @every %ss", quote(w), seconds)
-	}
-	for _, known := range words {
-		if w == known {
-			return nil
-		}
+	case slices.Contains(words, w):
+		return nil
 	}
 	return fmt.Errorf("%s: want five fields, or one of %s%s", quote(w), strings.Join(words, " "), nearest.Hint(nearest.Name(w, words)))
 }

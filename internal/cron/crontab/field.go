@@ -26,6 +26,9 @@ var kinds = [5]kind{
 	{"day-of-week", 0, 7, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
+// maxField is more bytes than a field needs: all minutes, one by one.
+const maxField = 200
+
 // element is what all crons take in a list: *, or a value, or a range, and after * and ranges a step. Whether a number is in bounds is
 // judged by package schedule.
 var element = regexp.MustCompile(`^(\*|([A-Za-z]+|[0-9]+)(-([A-Za-z]+|[0-9]+))?)(/[0-9]+)?$`)
@@ -38,6 +41,9 @@ func judgeField(which int, field string) error {
 	k := &kinds[which]
 	refuse := func(text, why, instead string) error {
 		return fmt.Errorf("%s %s: %s: want %s", k.name, quote(text), why, instead)
+	}
+	if len(field) > maxField {
+		return fmt.Errorf("%s %s has %d bytes: want %d at most", k.name, quote(field), len(field), maxField)
 	}
 	for text := range strings.SplitSeq(field, ",") {
 		if m := randomRange.FindStringSubmatch(text); m != nil {
