@@ -23,7 +23,7 @@
 // # One table
 //
 // All that is known of a field by itself stands in one line of a table: its name, where it goes, how it is read and what it may be
-// (fields.go). Reading walks the table, and so does [Job.Validate], for jobs that were not read but made from flags. What two fields
+// (table.go). Reading walks the table, and so does [Job.Validate], for jobs that were not read but made from flags. What two fields
 // have to do with each other is said beside the types, in their whole method. The JSON Schema ([Schema]) is written by hand, for
 // editors and for people, and tests hold it against the table and the types.
 //
