@@ -112,7 +112,7 @@ func (e *entry) removed() {
 
 // empty reports whether nothing is left to know.
 func (e *entry) empty() bool {
-	return e.job.Rev == 0 && len(e.state.Opens) == 0 && !e.busy
+	return e.job.Rev == 0 && len(e.cursors)+len(e.state.Opens)+len(e.state.Wants) == 0 && !e.busy
 }
 
 // follow takes the cursor that counts for this host.

@@ -123,11 +123,10 @@ func (n *node) next(e *entry, now time.Time) plan.Act {
 		n.lazy[e] = struct{}{}
 	}
 	for i := range e.state.Opens {
-		o := &e.state.Opens[i]
-		n.judge(e, o)
-		if n.unconfirmed(e, o) {
+		n.judge(e, &e.state.Opens[i])
+		if o := e.state.Opens[i]; n.unconfirmed(e, &o) {
 			return plan.Act{
-				Verb: plan.Close, At: now, ID: o.ID, Open: o, Kind: o.Kind, Attempt: o.Attempt,
+				Verb: plan.Close, At: now, ID: o.ID, Open: &o, Kind: o.Kind, Attempt: o.Attempt,
 				Status: record.Missed, Reason: record.ReasonUnconfirmed,
 			}
 		}

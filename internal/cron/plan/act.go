@@ -21,7 +21,7 @@ const (
 	Abandon             // record that Want was not met in time
 )
 
-// Act is what to do, when, and what it rests on.
+// Act is what to do, when, and what it rests on. What it points to are copies: the state goes on changing.
 type Act struct {
 	Verb   Verb
 	At     time.Time // not before. Zero with Wait: only if something changes

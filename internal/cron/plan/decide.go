@@ -57,8 +57,8 @@ func (d *decision) host() string {
 // this host are.
 func (d *decision) open() *Open {
 	for i := range d.state.Opens {
-		if o := &d.state.Opens[i]; o.ID.Host == d.host() {
-			return o
+		if o := d.state.Opens[i]; o.ID.Host == d.host() {
+			return &o
 		}
 	}
 	return nil
@@ -96,13 +96,13 @@ func (d *decision) resumed() int64 {
 func (d *decision) lost() Act {
 	var first Act
 	for i := range d.state.Opens {
-		o := &d.state.Opens[i]
+		o := d.state.Opens[i]
 		if o.Alive {
 			continue
 		}
 		left := o.Gone + time.Duration(o.TTL)*time.Millisecond - d.node.Mono
 		first = sooner(first, Act{
-			Verb: Close, At: d.now.Add(left + d.moment(o.ID.Tick, missedOver)), ID: o.ID, Open: o, Kind: o.Kind, Attempt: o.Attempt,
+			Verb: Close, At: d.now.Add(left + d.moment(o.ID.Tick, missedOver)), ID: o.ID, Open: &o, Kind: o.Kind, Attempt: o.Attempt,
 			Status: record.Lost, Reason: record.ReasonNode,
 		})
 	}
@@ -119,9 +119,9 @@ func (d *decision) wanted() Act {
 		return Act{At: until}
 	}
 	for i := range d.state.Wants {
-		w := &d.state.Wants[i]
+		w := d.state.Wants[i]
 		if w.ID.Host == "" || w.ID.Host == d.node.Host {
-			first = sooner(first, d.want(w))
+			first = sooner(first, d.want(&w))
 		}
 	}
 	return first

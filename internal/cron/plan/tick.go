@@ -108,8 +108,8 @@ func (d *decision) onTime(t int64, deadline time.Duration) Act {
 // waiting is the request of a kind that waits for the end of a run; nil: there is none.
 func (d *decision) waiting(kind record.Kind) *Want {
 	for i := range d.state.Wants {
-		if w := &d.state.Wants[i]; w.Kind == kind && w.ID.Host == d.host() {
-			return w
+		if w := d.state.Wants[i]; w.Kind == kind && w.ID.Host == d.host() {
+			return &w
 		}
 	}
 	return nil
