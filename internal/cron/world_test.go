@@ -36,7 +36,11 @@ type world struct {
 	alive  map[string]int // by job
 	most   map[string]int // the highest that was
 	nodes  map[string]*machine
+	door   int
 }
+
+// doors is how many members there are. Each daemon has one for itself, the test the first.
+const doors = 8
 
 // begun is a process that was started.
 type begun struct {
@@ -52,6 +56,7 @@ type machine struct {
 	w      *world
 	host   string
 	client *clientv3.Client
+	door   int
 	cancel context.CancelFunc
 	ended  chan error
 	dead   chan struct{} // closed by kill: the guard ends what runs
@@ -68,7 +73,7 @@ func inWorld(t *testing.T, f func(w *world)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{
-			T: t, m: coordtest.Start(t, coordtest.Options{}), start: time.Now(), alive: map[string]int{}, most: map[string]int{},
+			T: t, m: coordtest.Start(t, coordtest.Options{Members: doors}), start: time.Now(), alive: map[string]int{}, most: map[string]int{},
 			nodes: map[string]*machine{},
 		}
 		f(w)
@@ -97,9 +102,11 @@ func (h *machine) step(by time.Duration) {
 // node starts a daemon, which ends with the test.
 func (w *world) node(host string, change ...func(*Options)) *machine {
 	w.Helper()
-	client, err := w.m.NewClient()
+	w.door++
+	door := w.door%(doors-1) + 1
+	client, err := w.m.NewClient(door)
 	w.must(err)
-	h := &machine{w: w, host: host, client: client, ended: make(chan error, 1), dead: make(chan struct{})}
+	h := &machine{w: w, host: host, client: client, door: door, ended: make(chan error, 1), dead: make(chan struct{})}
 	var log *slog.Logger
 	if os.Getenv("CRON_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})).With("node", host)
@@ -140,11 +147,14 @@ func (h *machine) leave() {
 // Whether the guard says so is up to testament.
 func (h *machine) kill(testament bool) {
 	h.once.Do(func() {
+		h.w.m.Kill(h.door) // first of all: not a word comes through any more
 		h.testament = testament
 		close(h.dead)
-		_ = h.client.Close()
 		h.cancel()
-		<-h.ended
+		h.w.Cleanup(func() { // what is left of it in this process
+			<-h.ended
+			_ = h.client.Close()
+		})
 	})
 }
 
@@ -180,7 +190,7 @@ func (h *machine) Run(ctx context.Context, s Start, held hold.Hold) Ended {
 	case <-h.dead:
 		how.Lost = hold.ErrLost
 		if e, ok := store.ReadTestament(held.Testament()); ok && h.testament {
-			cli := h.w.m.Client(h.w.T)
+			cli := h.w.m.Client(h.w.T, 0)
 			h.w.must(store.Execute(context.Background(), cli, e, time.Now()))
 		}
 	}
