@@ -146,12 +146,12 @@ func TestSweepWaitsForTheGuardsEnd(t *testing.T) {
 func TestTheRolesAreRecognised(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]bool{
-		"holdguard serve-2":         true,
-		"/opt/x/holdguard serve-2":  true,
-		"holdguard serve-2 release": true,
+		"holdguard serve-3":         true,
+		"/opt/x/holdguard serve-3":  true,
+		"holdguard serve-3 release": true,
 		"holdguard":                 false,
-		"holdguard serve-1":         false,
-		"conch serve-2":             false,
+		"holdguard serve-2":         false,
+		"conch serve-3":             false,
 	} {
 		if IsRole(strings.Fields(args)) != want {
 			t.Errorf("%q is not %v", args, want)

@@ -8,8 +8,9 @@
 //   - A process that the kernel does not kill (state D, or one that belongs to another user after sudo) is
 //     reported as stuck, for ever if need be. It is never called gone, so nothing is released.
 //   - Work handed to a daemon (docker run, systemd-run, ssh) has no descendant here and is not ended.
-//   - Of several runs under one guard, a process that has detached itself *and* emptied its environment belongs
-//     to every run that may have started it: it ends with the first of them.
+//   - Of several runs under one guard, a process that has detached itself *and* whose environment is empty, or may not
+//     be read (of another user, by a guard without CAP_SYS_PTRACE), belongs to every run that may have started it: it
+//     ends with the first of them.
 //   - Other systems than Linux have no subreaper and no parent-death signal: there the loop runs inside the
 //     wrapper, knows process groups only, and releases nothing when the wrapper is killed. On Linux that
 //     is what InProcess gives, with the sweep but without the second process.
@@ -45,7 +46,8 @@
 //   - The guard is frozen: the wrapper kills it at the deadline, and sweeps.
 //   - Wrapper and guard are killed together: a file that was to be kept (Options.Kept) stays open as long as a child
 //     has it. A lock on it is then all that is left to tell.
-//   - exec hangs (a dead file server): the fork has a thread of its own, so the deadlines of all runs are kept.
+//   - exec hangs, or to open what the child is to read and write (a dead file server): the fork has a thread of its own,
+//     so the deadlines of all runs are kept. No other run is started meanwhile.
 //   - The release fails: tried again a few times, then left to the lease.
 //
 // # How it is built

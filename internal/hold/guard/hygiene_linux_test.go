@@ -118,7 +118,7 @@ func TestTheGuardShowsNeitherTheToolsNameNorSecrets(t *testing.T) {
 	if got := read("comm"); got != Name+"\n" {
 		t.Errorf("name %q", got)
 	}
-	if got := read("cmdline"); got != "holdguard\x00serve-2\x00release\x00" {
+	if got := read("cmdline"); got != "holdguard\x00serve-3\x00release\x00" {
 		t.Errorf("arguments %q", got)
 	}
 	env := read("environ")

@@ -74,14 +74,15 @@ func (k *kernel) setup(j job) (env []string, sys *syscall.SysProcAttr) {
 // poll looks at a leader without reaping it.
 func (k *kernel) poll(r *run) change {
 	var c change
-	if code, status := waitid(r.pid, unix.WSTOPPED); code == cldStopped {
+	if code, status := waitid(r.pid, unix.WSTOPPED, nil); code == cldStopped {
 		c.stopped = syscall.Signal(status)
 	}
-	switch code, status := waitid(r.pid, unix.WEXITED|unix.WNOWAIT); code {
+	var used unix.Rusage
+	switch code, status := waitid(r.pid, unix.WEXITED|unix.WNOWAIT, &used); code {
 	case cldExited:
-		c.ended, c.code = true, status
+		c.ended, c.code, c.usage = true, status, usageOf(&used)
 	case cldKilled, cldDumped:
-		c.ended, c.signal = true, syscall.Signal(status)
+		c.ended, c.signal, c.usage = true, syscall.Signal(status), usageOf(&used)
 	}
 	return c
 }
@@ -94,10 +95,10 @@ const (
 	cldStopped = 5
 )
 
-// waitid asks about one child and does not wait: si_code (0 for nothing to tell) and si_status.
-func waitid(pid, options int) (code, status int) {
+// waitid asks about one child and does not wait: si_code (0 for nothing to tell), si_status, and what it used.
+func waitid(pid, options int, used *unix.Rusage) (code, status int) {
 	var si unix.Siginfo
-	err := ignoreEINTR(func() error { return unix.Waitid(unix.P_PID, pid, &si, options|unix.WNOHANG, nil) })
+	err := ignoreEINTR(func() error { return unix.Waitid(unix.P_PID, pid, &si, options|unix.WNOHANG, used) })
 	if err != nil || si.Signo == 0 {
 		return 0, 0
 	}

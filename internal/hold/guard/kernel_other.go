@@ -57,7 +57,8 @@ func (k *kernel) setup(j job) (env []string, sys *syscall.SysProcAttr) {
 // poll reaps the leader when it has ended: from then on the group's number is safe only while the group has members.
 func (k *kernel) poll(r *run) change {
 	var status unix.WaitStatus
-	pid, err := unix.Wait4(r.pid, &status, unix.WNOHANG|unix.WUNTRACED, nil)
+	var used unix.Rusage
+	pid, err := unix.Wait4(r.pid, &status, unix.WNOHANG|unix.WUNTRACED, &used)
 	switch {
 	case err != nil || pid != r.pid:
 		return change{}
@@ -65,10 +66,10 @@ func (k *kernel) poll(r *run) change {
 		return change{stopped: status.StopSignal()}
 	case status.Signaled():
 		r.reaped = true
-		return change{ended: true, signal: status.Signal()}
+		return change{ended: true, signal: status.Signal(), usage: usageOf(&used)}
 	}
 	r.reaped = true
-	return change{ended: true, code: status.ExitStatus()}
+	return change{ended: true, code: status.ExitStatus(), usage: usageOf(&used)}
 }
 
 func (k *kernel) signal(r *run, sig syscall.Signal) {

@@ -159,6 +159,7 @@ func (l *loop) look(see view) {
 			l.table.stoppedBy(r, change.stopped, l.clock())
 		}
 		if change.ended {
+			r.usage = change.usage
 			l.table.ended(r, change.code, change.signal, l.clock())
 		}
 	}

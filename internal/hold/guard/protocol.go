@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/go-coord/coord/internal/hold"
@@ -43,59 +42,6 @@ type Request struct {
 	Testament []byte `json:"testament,omitempty"`
 }
 
-// Spec is what is to be run. Path is absolute or relative to Dir and has been resolved by the wrapper:
-// the guard searches no PATH. Standard input, output and error are the guard's own.
-type Spec struct {
-	Path string   `json:"path"`
-	Argv []string `json:"argv"`
-	Env  []string `json:"env"`
-	Dir  string   `json:"dir,omitempty"`
-	// Foreground makes the run's process group the terminal's foreground group, where there is a
-	// terminal and the wrapper's group is in its foreground.
-	Foreground bool `json:"foreground,omitempty"`
-}
-
-// wireSpec is a Spec on the pipe: paths, arguments and variables are bytes, not text, and have to arrive
-// unchanged, which a JSON string does only for valid UTF-8.
-type wireSpec struct {
-	Path       []byte   `json:"path"`
-	Argv       [][]byte `json:"argv"`
-	Env        [][]byte `json:"env"`
-	Dir        []byte   `json:"dir,omitempty"`
-	Foreground bool     `json:"foreground,omitempty"`
-}
-
-// MarshalJSON writes every string as base64.
-func (s Spec) MarshalJSON() ([]byte, error) {
-	return json.Marshal(wireSpec{[]byte(s.Path), toBytes(s.Argv), toBytes(s.Env), []byte(s.Dir), s.Foreground})
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (s *Spec) UnmarshalJSON(data []byte) error {
-	var w wireSpec
-	if err := json.Unmarshal(data, &w); err != nil {
-		return err
-	}
-	*s = Spec{string(w.Path), toStrings(w.Argv), toStrings(w.Env), string(w.Dir), w.Foreground}
-	return nil
-}
-
-func toBytes(in []string) [][]byte {
-	out := make([][]byte, len(in))
-	for i, s := range in {
-		out[i] = []byte(s)
-	}
-	return out
-}
-
-func toStrings(in [][]byte) []string {
-	out := make([]string, len(in))
-	for i, b := range in {
-		out[i] = string(b)
-	}
-	return out
-}
-
 // Op is what a Request asks for.
 type Op string
 
@@ -116,10 +62,11 @@ type Event struct {
 	Run    string       `json:"run,omitempty"`
 	Time   hold.Instant `json:"time"`
 	Pid    int          `json:"pid,omitempty"`
-	Code   int          `json:"code,omitempty"`   // Exited: exit status; Refused: errno of fork or exec, 0 when it was too late
+	Code   int          `json:"code,omitempty"`   // Exited: exit status; Refused: errno of open, fork or exec, 0 when it was too late
 	Signal int          `json:"signal,omitempty"` // Exited: the signal that ended it, 0 for an exit; TermSent, KillSent, Stopped: the signal
 	Reason string       `json:"reason,omitempty"`
 	Pids   []int        `json:"pids,omitempty"` // Stuck: what is left
+	Usage  Usage        `json:"usage,omitzero"` // Exited: what the direct child used
 }
 
 // Kind is what an Event reports.

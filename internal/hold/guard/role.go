@@ -13,7 +13,7 @@ const (
 	ReleaseClose = "close"       // argv[1] of it: close the open record, leave the key alone
 
 	// roleWord is the guard's argv[1]: the version of the protocol. A guard of another version does not start.
-	roleWord = "serve-2"
+	roleWord = "serve-3"
 	// What follows says what is handed over beside the pipes, in the order of the descriptors: settings and a release
 	// program, a file to keep open.
 	withRelease = "release"

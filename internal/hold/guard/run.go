@@ -17,6 +17,7 @@ type run struct {
 	pid    int              // the leader, and its process group; 0 while it is being forked
 	early  []syscall.Signal // to be passed on once it is known whom to
 	exited bool             // the leader is a zombie, kept
+	usage  Usage            // of the leader, once it is one
 	reaped bool             // the leader is no more: its number may no longer be signalled
 
 	killAt  hold.Instant // asked for by Stop, Kill, leftovers; 0 for none

@@ -22,6 +22,7 @@ type change struct {
 	ended   bool
 	code    int
 	signal  syscall.Signal
+	usage   Usage
 }
 
 // fork hands a run to the starter, which answers on the results channel.
@@ -45,11 +46,18 @@ func (k *kernel) start(j job, eof <-chan struct{}) forkResult {
 	if tty, ok := k.terminal(); ok && j.spec.Foreground {
 		sys.Foreground, sys.Ctty = true, tty
 	}
-	files := []uintptr{k.stdio[0].Fd(), k.stdio[1].Fd(), k.stdio[2].Fd()}
+	if c := j.spec.Credential; c != nil {
+		sys.Credential = &syscall.Credential{Uid: c.UID, Gid: c.GID, Groups: c.Groups}
+	}
+	stdio, err := openStdio(k.stdio, j.spec)
+	if err != nil {
+		return refusal(err)
+	}
+	defer stdio.close()
+	files := stdio.fds[:]
 	if k.kept != nil {
 		files = append(files, k.kept.Fd())
 	}
-	attr := &syscall.ProcAttr{Dir: j.spec.Dir, Env: env, Files: files, Sys: sys}
 	select {
 	case <-eof:
 		return forkResult{why: "the wrapper is gone"}
@@ -58,13 +66,23 @@ func (k *kernel) start(j job, eof <-chan struct{}) forkResult {
 	if passed(j.term, k.clock()) {
 		return forkResult{why: tooLate}
 	}
-	pid, err := syscall.ForkExec(j.spec.Path, j.spec.Argv, attr)
+	var pid int
+	err = withUmask(j.spec.Umask, func() (err error) {
+		attr := &syscall.ProcAttr{Dir: j.spec.Dir, Env: env, Files: files, Sys: sys}
+		pid, err = syscall.ForkExec(j.spec.Path, j.spec.Argv, attr)
+		return err
+	})
 	if err != nil {
-		errno := syscall.EINVAL
-		errors.As(err, &errno)
-		return forkResult{errno: errno, why: err.Error()}
+		return refusal(err)
 	}
 	return forkResult{pid: pid}
+}
+
+// refusal is the answer where nothing was started.
+func refusal(err error) forkResult {
+	errno := syscall.EINVAL
+	errors.As(err, &errno)
+	return forkResult{errno: errno, why: err.Error()}
 }
 
 // terminal finds the descriptor of a terminal whose foreground group is the wrapper's.

@@ -168,7 +168,7 @@ func (t *table) stoppedBy(r *run, sig syscall.Signal, now hold.Instant) {
 // ended is called once, when the leader is a zombie.
 func (t *table) ended(r *run, code int, sig syscall.Signal, now hold.Instant) {
 	r.exited, r.stopped = true, 0
-	t.hands.emit(Event{Kind: KindExited, Run: r.id, Time: now, Pid: r.pid, Code: code, Signal: int(sig)})
+	t.hands.emit(Event{Kind: KindExited, Run: r.id, Time: now, Pid: r.pid, Code: code, Signal: int(sig), Usage: r.usage})
 }
 
 // remains says what is left of a run whose leader has ended. Leftovers have had SIGTERM or get it now: the leader's end
