@@ -22,6 +22,7 @@ type kernel struct {
 	family *family
 	tag    string // names this guard in CONCH_RUN
 
+	exits   exits
 	jobs    chan job
 	forking *run // handed to the starter, not yet answered
 	owners  map[int][]*run
@@ -39,6 +40,7 @@ func newKernel(c config, eof <-chan struct{}, results chan<- forkResult) (*kerne
 	k := &kernel{
 		config: c,
 		family: f,
+		exits:  newExits(),
 		tag:    strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(int64(c.clock()), 36),
 		jobs:   make(chan job, 1),
 		owners: map[int][]*run{},
@@ -64,7 +66,14 @@ func adopt() error {
 }
 
 // close ends the starter's thread, and with it what still has its parent-death signal.
-func (k *kernel) close() { close(k.jobs) }
+func (k *kernel) close() {
+	close(k.jobs)
+	k.exits.close()
+}
+
+// watch is told of each new leader, and stirred lists those that it may be worth to poll.
+func (k *kernel) watch(r *run)               { k.exits.watch(r) }
+func (k *kernel) stirred(runs []*run) []*run { return k.exits.stirred(runs) }
 
 // setup is what a start has here: a mark to know its descendants by, and an end when this guard ends.
 func (k *kernel) setup(j job) (env []string, sys *syscall.SysProcAttr) {
@@ -74,15 +83,18 @@ func (k *kernel) setup(j job) (env []string, sys *syscall.SysProcAttr) {
 // poll looks at a leader without reaping it.
 func (k *kernel) poll(r *run) change {
 	var c change
-	if code, status := waitid(r.pid, unix.WSTOPPED, nil); code == cldStopped {
+	if code, status := waitid(unix.P_PID, r.pid, unix.WSTOPPED, nil); code == cldStopped {
 		c.stopped = syscall.Signal(status)
 	}
 	var used unix.Rusage
-	switch code, status := waitid(r.pid, unix.WEXITED|unix.WNOWAIT, &used); code {
+	switch code, status := waitid(unix.P_PID, r.pid, unix.WEXITED|unix.WNOWAIT, &used); code {
 	case cldExited:
 		c.ended, c.code, c.usage = true, status, usageOf(&used)
 	case cldKilled, cldDumped:
 		c.ended, c.signal, c.usage = true, syscall.Signal(status), usageOf(&used)
+	}
+	if c.ended {
+		k.exits.unwatch(r)
 	}
 	return c
 }
@@ -95,10 +107,10 @@ const (
 	cldStopped = 5
 )
 
-// waitid asks about one child and does not wait: si_code (0 for nothing to tell), si_status, and what it used.
-func waitid(pid, options int, used *unix.Rusage) (code, status int) {
+// waitid asks about one child, or any, and does not wait: si_code (0 for nothing to tell), si_status, and what it used.
+func waitid(idType, pid, options int, used *unix.Rusage) (code, status int) {
 	var si unix.Siginfo
-	err := ignoreEINTR(func() error { return unix.Waitid(unix.P_PID, pid, &si, options|unix.WNOHANG, used) })
+	err := ignoreEINTR(func() error { return unix.Waitid(idType, pid, &si, options|unix.WNOHANG, used) })
 	if err != nil || si.Signo == 0 {
 		return 0, 0
 	}

@@ -54,6 +54,10 @@ func (k *kernel) setup(j job) (env []string, sys *syscall.SysProcAttr) {
 	return j.spec.Env, &syscall.SysProcAttr{}
 }
 
+// watch is told of each new leader, and stirred lists those that it may be worth to poll: all of them here.
+func (k *kernel) watch(*run)                 {}
+func (k *kernel) stirred(runs []*run) []*run { return runs }
+
 // poll reaps the leader when it has ended: from then on the group's number is safe only while the group has members.
 func (k *kernel) poll(r *run) change {
 	var status unix.WaitStatus

@@ -14,6 +14,7 @@ const (
 	hearAtOnce  = 64                     // requests, before the clock is looked at again
 	flushWithin = time.Second            // for the last events, when the wrapper does not read them
 	lookFirst   = 2 * time.Millisecond   // after a look that proved nothing, doubled up to lookLast
+	lookEvery   = 5 * time.Millisecond   // at everything, where ends follow each other
 	lookLast    = 250 * time.Millisecond // and never given up: the proof is what everybody waits for
 )
 
@@ -39,7 +40,8 @@ type loop struct {
 	out    *outbox
 	alarm  *alarm
 
-	lookAt  hold.Instant  // the last look was not conclusive: look again then; 0 for no need
+	looked  hold.Instant  // when everything was looked at last
+	lookAt  hold.Instant  // that was put off, or was not conclusive: look again then; 0 for no need
 	lookGap time.Duration // from the look before to that one
 	starts  []*run        // forks that wait for the one under way
 	forks   chan forkResult
@@ -103,11 +105,14 @@ func (l *loop) run(in <-chan Request, children <-chan os.Signal) {
 			}
 		case f := <-l.forks:
 			l.forked(f)
+			// The starter has no need to wait until all has been looked at.
+			l.nextFork()
+			see = l.soon(leaders)
 		case f := <-l.frees:
 			l.table.released(f.will, f.closing, f.ok, l.clock())
 		case <-children:
 			l.table.woken(l.clock())
-			see = everything
+			see = l.soon(everything)
 		case <-l.alarm.rang:
 			see = everything
 		case <-l.quit:
@@ -148,9 +153,21 @@ const (
 	everything      // what no leader is, too: some of it may have ended, and waits to be reaped
 )
 
+// soon puts off a look that would follow the last one at once: of several runs one look sees many ends, and costs as much as
+// for one. While something is being killed every look is worth it.
+func (l *loop) soon(see view) view {
+	next := l.looked + lookEvery
+	killing := func(r *run) bool { return r.killed }
+	if len(l.table.runs) < 2 || l.looked == 0 || l.clock() >= next || slices.ContainsFunc(l.table.runs, killing) {
+		return see
+	}
+	l.lookAt = earlier(l.lookAt, next)
+	return nothing
+}
+
 // look compares the table with the processes.
 func (l *loop) look(see view) {
-	for _, r := range l.table.runs {
+	for _, r := range l.kernel.stirred(l.table.runs) {
 		if r.pid == 0 || r.exited {
 			continue
 		}
@@ -168,7 +185,7 @@ func (l *loop) look(see view) {
 	}
 	// The leaders first, then one picture of everything else: what a leader left behind was ours before it was a zombie.
 	left, proven := l.kernel.left(l.table.runs)
-	l.lookAt = 0
+	l.looked, l.lookAt = l.clock(), 0
 	open := false
 	for _, r := range l.table.runs {
 		switch {
@@ -220,6 +237,7 @@ func (l *loop) forked(f forkResult) {
 	r := l.kernel.forked()
 	if f.pid != 0 {
 		l.table.forked(r, f.pid, l.clock())
+		l.kernel.watch(r)
 	} else {
 		l.table.refused(r, f.errno, f.why, l.clock())
 	}

@@ -43,8 +43,8 @@ func (k *kernel) forked() *run {
 func (k *kernel) start(j job, eof <-chan struct{}) forkResult {
 	env, sys := k.setup(j)
 	sys.Setpgid = true
-	if tty, ok := k.terminal(); ok && j.spec.Foreground {
-		sys.Foreground, sys.Ctty = true, tty
+	if j.spec.Foreground {
+		sys.Ctty, sys.Foreground = k.terminal()
 	}
 	if c := j.spec.Credential; c != nil {
 		sys.Credential = &syscall.Credential{Uid: c.UID, Gid: c.GID, Groups: c.Groups}

@@ -74,7 +74,7 @@ func TestRunsAtOnceEachHaveFilesOfTheirOwn(t *testing.T) {
 		w.must(err)
 		reads := make([][2]func() string, runs)
 		for i := range runs {
-			q := sh(fmt.Sprint(i), `cat; exec 3<"$1"; read x <&3; exec 3<&-; ls /proc/$$/fd | tr '\n' ' ' >&2`, gate)
+			q := sh(fmt.Sprint(i), `cat; exec 3<"$1"; read x <&3; exec 3<&-; exec >&2; ls /proc/$$/fd; :`, gate)
 			q.Spec.Stdin = pathOf(t, input(t, fmt.Sprint("input ", i)))
 			q.Spec.Stdout, reads[i][0] = output(t)
 			q.Spec.Stderr, reads[i][1] = output(t)
@@ -90,7 +90,7 @@ func TestRunsAtOnceEachHaveFilesOfTheirOwn(t *testing.T) {
 				t.Errorf("%s run %d wrote %q", where, i, got)
 			}
 			// Within the wrapper's process, what that inherited comes out as well.
-			if got := reads[i][1](); got != "0 1 2 " && where == "" {
+			if got := reads[i][1](); got != "0\n1\n2\n" && where == "" {
 				t.Errorf("%s run %d has descriptors %q", where, i, got)
 			}
 			w.event(KindExited, fmt.Sprint(i))
@@ -289,6 +289,34 @@ func TestAnUmaskIsOneRunsOnly(t *testing.T) {
 			if e := w.event(KindRefused, "odd"); e.Code != int(syscall.EINVAL) {
 				t.Errorf("%+v", e)
 			}
+		}
+		w.bye()
+	}
+}
+
+// Red when the thread that forks shares its umask with the others: seen while an exec hangs.
+func TestDuringAForkTheUmaskIsOneThreadsOnly(t *testing.T) {
+	t.Parallel()
+	for _, where := range []string{"", "IN_PROCESS=1"} {
+		w := begin(t, where)
+		before := umasks(t, w.guard)
+		mask := 0o123
+		w.send(Request{Op: OpStart, Run: "1", Spec: &Spec{Path: leased(t), Argv: []string{"x"}, Umask: &mask}})
+		for late := time.Now().Add(patience); !slices.Contains(umasks(t, w.guard), "0123"); {
+			if time.Now().After(late) {
+				t.Fatal("no thread has it")
+			}
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.guard))
+		w.must(err)
+		if !strings.Contains(string(status), "Umask:\t"+before[0]) {
+			t.Errorf("%s the process has it:\n%s", where, status)
+		}
+		w.send(Request{Op: OpKill, Run: "1"})
+		for w.anyEvent("1").Kind != KindGone {
+		}
+		if got := umasks(t, w.guard); !slices.Equal(got, before) {
+			t.Errorf("%s afterwards it is %q, was %q", where, got, before)
 		}
 		w.bye()
 	}

@@ -47,12 +47,30 @@ func (w *will) covers(id string) bool {
 	return id == w.run || strings.HasPrefix(id, w.run+"/")
 }
 
-// blocked reports whether something is alive that has to be gone before the testament is executed. A run that
-// no testament covers might be about any of them: it blocks all.
-func (t *table) blocked(w *will) bool {
-	return slices.ContainsFunc(t.runs, func(r *run) bool {
-		return w.covers(r.id) || !slices.ContainsFunc(t.wills, func(o *will) bool { return o.covers(r.id) })
-	})
+// blocked lists the testaments whose execution has to wait until something is gone that is alive. A run that
+// no testament covers might be about any of them: it blocks all. In one pass over all runs: asked of each testament by itself,
+// a thousand of them would take seconds, and deadlines are kept by the same loop.
+func (t *table) blocked() map[*will]bool {
+	byRun := make(map[string]*will, len(t.wills))
+	for _, w := range t.wills {
+		byRun[w.run] = w
+	}
+	blocked := map[*will]bool{}
+	for _, r := range t.runs {
+		covered := false
+		for at := len(r.id); at >= 0; at = strings.LastIndexByte(r.id[:at], '/') {
+			if w := byRun[r.id[:at]]; w != nil {
+				blocked[w], covered = true, true
+			}
+		}
+		if !covered {
+			for _, w := range t.wills {
+				blocked[w] = true
+			}
+			return blocked
+		}
+	}
+	return blocked
 }
 
 // watchFrozen is called when a run is gone that the guard ended by its own deadline. A wrapper that is
@@ -67,20 +85,28 @@ func (t *table) watchFrozen(id string, now hold.Instant) {
 
 // stepWills executes what is due. The order is the safety of it: nothing is released while its run is alive.
 func (t *table) stepWills(now hold.Instant) {
+	due := func(w *will) bool {
+		return !w.active && (t.mode == serving && passed(w.at, now) || t.mode == orphaned && now >= w.at)
+	}
+	room := releaseLimit - t.active()
+	if room <= 0 || !slices.ContainsFunc(t.wills, due) {
+		return
+	}
+	blocked := t.blocked()
 	for _, w := range t.wills {
-		if w.active || t.active() >= releaseLimit || t.blocked(w) {
+		if room == 0 || !due(w) || blocked[w] {
 			continue
 		}
-		switch {
-		case t.mode == serving && passed(w.at, now):
+		room--
+		w.active = true
+		if t.mode == serving {
 			// Once: a wrapper that wakes up finds its key still there, and releases by itself.
-			w.at, w.active = 0, true
+			w.at = 0
 			t.hands.release(w, true)
-		case t.mode == orphaned && now >= w.at:
-			w.active = true
-			w.tries++
-			t.hands.release(w, false)
+			continue
 		}
+		w.tries++
+		t.hands.release(w, false)
 	}
 }
 
@@ -110,11 +136,13 @@ func (t *table) released(w *will, closing, ok bool, now hold.Instant) {
 // nextWill is the earliest moment at which stepWills has something to do that no other event brings.
 func (t *table) nextWill() hold.Instant {
 	var at hold.Instant
-	if t.mode == leaving || t.active() >= releaseLimit {
+	waits := func(w *will) bool { return !w.active && w.at != 0 }
+	if t.mode == leaving || t.active() >= releaseLimit || !slices.ContainsFunc(t.wills, waits) {
 		return at
 	}
+	blocked := t.blocked()
 	for _, w := range t.wills {
-		if !w.active && !t.blocked(w) {
+		if waits(w) && !blocked[w] {
 			at = earlier(at, w.at)
 		}
 	}
