@@ -115,7 +115,7 @@ var rules = []rule{
 		Why:   "a crontab is read as text, wherever that came from, and what becomes of it does not depend on the host",
 	},
 	{
-		Of:    []string{"./internal/hold/supervise", "./internal/hold/guard"},
+		Of:    []string{"./internal/hold/supervise", "./internal/hold/guard", "./internal/hold/shared"},
 		May:   []string{"std", "golang.org/x/sys/...", "./internal/hold/..."},
 		Never: anyEtcd,
 		Why:   "the kill rule is proven without a cluster; what the guard releases, it releases by running a command",
