@@ -301,6 +301,20 @@ func TestATestamentWaitsForTheHooksOfItsRunAndForStrangers(t *testing.T) {
 	}
 }
 
+// Red when a run that no testament covers blocks none of them.
+func TestATestamentWaitsForARunThatNoneCovers(t *testing.T) {
+	p := newPlay(t)
+	child := p.started("7", hold.Deadlines{}, 0, "t")
+	stranger := p.started("70/x", hold.Deadlines{}, 0, "")
+	p.table.lost(sec(2))
+	p.at(2)
+	p.want("kill 7, kill-sent 7, kill 70/x, kill-sent 70/x")
+	p.end(child, 2)
+	p.want("exited 7, gone 7")
+	p.end(stranger, 2)
+	p.want("exited 70/x, gone 70/x, release 7 false")
+}
+
 func TestAReleaseThatFailsIsRepeatedThenGivenUp(t *testing.T) {
 	p := newPlay(t)
 	p.ask(1, Request{Op: OpBequeath, Run: "1", Testament: []byte("t")})

@@ -98,6 +98,11 @@ func (m *machine) tryStart() {
 		Env:        m.environ(),
 		Dir:        m.cfg.Dir,
 		Foreground: m.cfg.Foreground,
+		Stdin:      m.cfg.Stdin,
+		Stdout:     m.cfg.Stdout,
+		Stderr:     m.cfg.Stderr,
+		Credential: m.cfg.Credential,
+		Umask:      m.cfg.Umask,
 	})
 }
 

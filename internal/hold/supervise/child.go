@@ -126,7 +126,7 @@ func (m *machine) onExited(ev guard.Event) {
 		m.lose(errSilent)
 	}
 	m.ran()
-	how := &exit{code: ev.Code, signal: ev.Signal, kept: !m.lost && m.evicted == nil}
+	how := &exit{code: ev.Code, signal: ev.Signal, kept: !m.lost && m.evicted == nil, usage: ev.Usage}
 	if m.part == theChild {
 		m.exit = how
 	} else {

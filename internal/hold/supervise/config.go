@@ -19,6 +19,11 @@ type Config struct {
 	Env  []string // the child's environment; CONCH_NAME, _REV, _LEASE and _SLOT are replaced here, unless Inherit is set
 	Dir  string   // the child's working folder; empty: the guard's
 
+	// Stdin, Stdout, Stderr, Credential and Umask are the child's, and not the hooks'; see guard.Spec.
+	Stdin, Stdout, Stderr string
+	Credential            *guard.Credential
+	Umask                 *int
+
 	// Inherit leaves Env as it is: what is held goes with a hold around it, and that one's name, token and lease count.
 	Inherit bool
 
@@ -94,6 +99,8 @@ type Outcome struct {
 	// Released: the hold was given up and etcd said so. False after an acquisition means that the key is
 	// left to its TTL; Status.Reason says why.
 	Released bool
+	// Usage is what the child used; zero where its end was not heard of.
+	Usage guard.Usage
 	// Err is why there is no child's exit to report: what Acquire returned, or the cause of a loss. It is
 	// nil after a child-exit and a child-signal.
 	Err error

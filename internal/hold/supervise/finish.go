@@ -101,6 +101,9 @@ func (m *machine) finish() {
 		o.Released = m.notReleased == nil
 	}
 	o.Started, o.Signalled, o.Clean = m.started, m.signal != 0, !errors.Is(m.notReleased, errStuck)
+	if m.exit != nil {
+		o.Usage = m.exit.usage
+	}
 	if m.notReleased != nil && o.Err != m.notReleased { // which says so already
 		o.Status.Reason = join(o.Status.Reason, "not released: "+m.notReleased.Error())
 	}

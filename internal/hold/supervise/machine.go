@@ -117,6 +117,7 @@ const (
 type exit struct {
 	code, signal int
 	kept         bool // the hold was kept at that moment: the code counts
+	usage        guard.Usage
 }
 
 func newMachine(cfg Config, at hold.Instant) *machine {
