@@ -63,8 +63,8 @@ func (r *Result) ID() (ID, error) {
 	return id, err
 }
 
-// limit is the size above which a value is not parsed: nothing of ours comes near it.
-const limit = 256 << 10
+// limit is the size above which a value is not parsed: nothing of ours comes near it, not even an output that is all escapes.
+const limit = 1 << 20
 
 // Encode gives one line of JSON. Text that is no UTF-8 has U+FFFD in its place.
 func Encode(v any) string {
