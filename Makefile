@@ -26,7 +26,7 @@ help: ## print the targets
 .PHONY: build
 build: ## build the commands into bin/: static, stripped, reproducible
 	@mkdir -p $(BIN)
-	$(BUILD) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/conch ./cmd/conch-dev
+	$(BUILD) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/conch ./cmd/conchd ./cmd/conch-dev
 	$(BUILD) -ldflags '-s -w' -o $(BIN)/holdguard ./cmd/conch-guard
 
 .PHONY: tools

@@ -66,6 +66,11 @@ const (
 	fromNote = "conch_from"
 )
 
+// FromEnv has variables stand in for a flag that is not given: the first that is set counts.
+func FromEnv(flags *pflag.FlagSet, name string, variables ...string) {
+	fromEnv(flags, name, variables...)
+}
+
 func fromEnv(flags *pflag.FlagSet, name string, variables ...string) {
 	_ = flags.SetAnnotation(name, envNote, variables) // fails for a flag that does not exist only
 }

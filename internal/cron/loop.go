@@ -34,6 +34,9 @@ func (n *node) loop(ctx context.Context, failed <-chan error) error {
 		case <-stop:
 			stop = nil
 			late = n.drain()
+		case <-n.Hurry:
+			n.Hurry, late, last = nil, nil, time.After(resultsFor)
+			n.endAll(errShutdown)
 		case <-late:
 			late, last = nil, time.After(resultsFor)
 			n.endAll(errShutdown)
@@ -59,9 +62,9 @@ func (n *node) drain() <-chan time.Time {
 // sleep is how long nothing is to be done by itself.
 func (n *node) sleep() time.Duration {
 	if len(n.agenda) == 0 {
-		return slice
+		return n.ScanEvery
 	}
-	return min(slice, max(0, n.agenda[0].at.Sub(n.Now())))
+	return min(n.ScanEvery, max(0, n.agenda[0].at.Sub(n.Now())))
 }
 
 // look does what is due.

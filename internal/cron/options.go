@@ -49,6 +49,11 @@ type Options struct {
 	ReadOnly bool
 	Version  string
 
+	// ScanEvery is the longest time between two looks at the agenda, each of which calls Metrics.Scanned. Default 15 s.
+	ScanEvery time.Duration
+	// Hurry, when it yields, ends what runs though DrainTimeout is not over.
+	Hurry <-chan struct{}
+
 	// Now is the wall clock: what ticks are judged by. Default time.Now. Mono is the clock of leases and of what has to be waited
 	// for. Default coord.Now.
 	Now  func() time.Time
@@ -108,6 +113,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxRunning = cmp.Or(o.MaxRunning, DefaultMaxRunning)
 	o.DrainTimeout = cmp.Or(o.DrainTimeout, DefaultDrainTimeout)
 	o.MaxSkew = cmp.Or(o.MaxSkew, DefaultMaxSkew)
+	o.ScanEvery = min(cmp.Or(o.ScanEvery, slice), slice)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -99,15 +99,15 @@ func (c *call) fenced(ctx context.Context, f *fenceFlags, argv []string, signals
 		return notBegun(errors.Join(hold.ErrNoGuard, err))
 	}
 	defer reaping(g)()
-	manager := c.notifier()
-	defer manager.close()
+	manager := cli.NewNotifier(c.env)
+	defer manager.Close()
 	tidy := time.AfterFunc(tidyAfter, debug.FreeOSMemory)
 	defer tidy.Stop()
 	out := supervise.Run(ctx, supervise.Config{
 		Kind: hold.KindFence, Name: f.path, Path: path, Argv: argv,
 		Env: withToken(c.env.ChildEnviron(), f.token), Inherit: true,
 		KillAfter: f.killAfter, Margin: coord.DefaultMargin, Foreground: true, NowFunc: coord.Now,
-		Started: func() { manager.ready("running under " + f.path) }, Beat: manager.beat, BeatEvery: manager.beatEvery(),
+		Started: func() { manager.Ready("running under " + f.path) }, Beat: manager.Beat, BeatEvery: manager.BeatEvery(),
 		Logger: cli.NewLogger(c.env.Stderr, true, f.logFormat), // what goes as it should is not told
 	}, &locked{taken, f}, g, signals)
 	if out.Clean {

@@ -23,14 +23,14 @@ func (c *call) alongside(ctx context.Context, f *registerFlags, m coord.HostMeta
 	signals, stop := c.env.Signals()
 	defer stop()
 	log := cli.NewLogger(c.env.Stderr, f.Quiet, f.LogFormat)
-	manager := c.notifier()
-	defer manager.close()
+	manager := cli.NewNotifier(c.env)
+	defer manager.Close()
 	acquire := func(client *clientv3.Client) acquirer {
 		return &presence{flags: f, client: client, metadata: m, log: log}
 	}
 	out := c.under(ctx, acquire, f.Settings, f.childFlags, supervise.Config{
 		Kind: hold.KindHost, Name: m.HostUUID, Path: file, Argv: argv,
-		Started: func() { manager.ready("registered as " + m.HostUUID) },
+		Started: func() { manager.Ready("registered as " + m.HostUUID) },
 		Logger:  log,
 	}, signals, manager)
 	c.writeStatus(f.Connection, f.statusFile, out.Status)

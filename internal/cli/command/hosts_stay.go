@@ -30,10 +30,10 @@ func (c *call) stay(ctx context.Context, f *registerFlags, m coord.HostMetadata)
 	}
 	defer client.Close()
 	s := &stayer{
-		metadata: m, log: cli.NewLogger(c.env.Stderr, f.Quiet, f.LogFormat), manager: c.notifier(),
+		metadata: m, log: cli.NewLogger(c.env.Stderr, f.Quiet, f.LogFormat), manager: cli.NewNotifier(c.env),
 		made: make(chan registered, 1),
 	}
-	defer s.manager.close()
+	defer s.manager.Close()
 
 	try, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
@@ -63,7 +63,7 @@ type registered struct {
 type stayer struct {
 	metadata coord.HostMetadata
 	log      *slog.Logger
-	manager  *notifier
+	manager  *cli.Notifier
 	made     chan registered
 	host     *coord.HostLiveness // nil until registered
 }
@@ -72,7 +72,7 @@ type stayer struct {
 func (s *stayer) loop(ctx context.Context, signals <-chan os.Signal) (signalled, error) {
 	var changes <-chan coord.LivenessChange
 	var beats <-chan time.Time // nil: never
-	if every := s.manager.beatEvery(); every > 0 {
+	if every := s.manager.BeatEvery(); every > 0 {
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
 		beats = ticker.C
@@ -85,11 +85,11 @@ func (s *stayer) loop(ctx context.Context, signals <-chan os.Signal) (signalled,
 			}
 			s.host, changes = r.host, r.host.Changes()
 			s.log.Info("registered", "host_uuid", s.metadata.HostUUID, "lease", hold.FormatLease(int64(r.host.LeaseID())))
-			s.manager.ready("registered as " + s.metadata.HostUUID)
+			s.manager.Ready("registered as " + s.metadata.HostUUID)
 		case change := <-changes:
-			s.manager.status(s.status(change))
+			s.manager.Status(s.status(change))
 		case <-beats:
-			s.manager.beat()
+			s.manager.Beat()
 		case <-ctx.Done():
 			return signalled(syscall.SIGTERM), nil
 		case sig := <-signals:

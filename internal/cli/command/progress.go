@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
 )
 
@@ -19,7 +20,7 @@ type progress struct {
 	log     *slog.Logger
 	name    string
 	began   time.Time
-	manager *notifier
+	manager *cli.Notifier
 
 	mu    sync.Mutex
 	said  time.Time   // of the last line; zero: none yet
@@ -38,7 +39,7 @@ func (p *progress) waiting(w coord.Waiting) {
 	holder, _ := hold.DecodeHolder([]byte(w.Leader.Identity))
 	p.change(w, func() {
 		p.log.Info("waiting", "name", p.name, "position", w.Position, "holder", holder.String(), "rev", w.Leader.Token, "dur", p.dur())
-		p.manager.status(fmt.Sprintf("waiting in place %d, held by %s", w.Position, holder))
+		p.manager.Status(fmt.Sprintf("waiting in place %d, held by %s", w.Position, holder))
 	})
 }
 
@@ -47,7 +48,7 @@ func (p *progress) queueing(max int) func(coord.Waiting) {
 	return func(w coord.Waiting) {
 		p.change(w, func() {
 			p.log.Info("waiting", "name", p.name, "position", w.Position, "max", max, "dur", p.dur())
-			p.manager.status(fmt.Sprintf("waiting in place %d for one of %d slots", w.Position, max))
+			p.manager.Status(fmt.Sprintf("waiting in place %d for one of %d slots", w.Position, max))
 		})
 	}
 }
@@ -57,7 +58,7 @@ func (p *progress) spreading(w coord.Waiting) {
 	holder, _ := hold.DecodeHolder([]byte(w.Leader.Identity))
 	p.change(w, func() {
 		p.log.Info("waiting for this host's other contenders", "name", p.name, "position", w.Position, "holder", holder.String(), "dur", p.dur())
-		p.manager.status(fmt.Sprintf("waiting in place %d of this host, behind %s", w.Position, holder))
+		p.manager.Status(fmt.Sprintf("waiting in place %d of this host, behind %s", w.Position, holder))
 	})
 }
 
@@ -94,7 +95,7 @@ func (p *progress) settle(w coord.Waiting) {
 	p.settling, p.of = w.Record, holder.String()
 	p.log.Info("settling", "name", p.name, "at_most", w.Settling.Round(time.Millisecond), "holder", p.of,
 		"reason", "the last hold did not say that its child is gone")
-	p.manager.status("waiting out the hold of " + p.of)
+	p.manager.Status("waiting out the hold of " + p.of)
 }
 
 // due tells what was held back.

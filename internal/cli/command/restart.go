@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/hold"
 	"github.com/go-coord/coord/internal/hold/supervise"
 )
@@ -44,18 +45,18 @@ func (p *pauses) over(out supervise.Outcome) bool {
 }
 
 // rest waits for the next round. A signal that asks to end comes back as an error.
-func (p *pauses) rest(ctx context.Context, signals <-chan os.Signal, log *slog.Logger, manager *notifier, name string, out supervise.Outcome) error {
+func (p *pauses) rest(ctx context.Context, signals <-chan os.Signal, log *slog.Logger, manager *cli.Notifier, name string, out supervise.Outcome) error {
 	pause := p.next()
 	var asked hold.Eviction
 	if errors.As(out.Err, &asked) { // whoever asked may want it to stay away for longer
 		pause = max(pause, asked.Cooldown)
 	}
 	log.Info("restarting", "name", name, "in", pause.Round(time.Millisecond), "reason", reason(out))
-	manager.status("pausing before the next campaign: " + reason(out))
+	manager.Status("pausing before the next campaign: " + reason(out))
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	var beats <-chan time.Time // nil: never
-	if every := manager.beatEvery(); every > 0 {
+	if every := manager.BeatEvery(); every > 0 {
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
 		beats = ticker.C
@@ -65,7 +66,7 @@ func (p *pauses) rest(ctx context.Context, signals <-chan os.Signal, log *slog.L
 		case <-timer.C:
 			return nil
 		case <-beats:
-			manager.beat()
+			manager.Beat()
 		case <-ctx.Done():
 			return signalled(syscall.SIGTERM)
 		case sig := <-signals:

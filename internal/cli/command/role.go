@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/internal/cli"
+	"github.com/go-coord/coord/internal/cron/store"
 	"github.com/go-coord/coord/internal/hold"
 	"github.com/go-coord/coord/internal/hold/guard"
 )
@@ -51,9 +52,17 @@ func releaseSettings(file io.ReaderAt) (cli.Settings, error) {
 
 // releaseFor ends the hold that the testament describes, whose wrapper is dead and whose child is gone.
 // closing closes the open record only: the wrapper is frozen, and its key runs out by itself.
+//
+// The testament of a start of a job is executed in either case: it only writes down that the start was lost, and the daemon, if
+// it is frozen and wakes, finds that somebody said so.
 func releaseFor(s cli.Settings, testament io.Reader, closing bool) error {
+	raw, err := io.ReadAll(testament)
+	if err != nil {
+		return fmt.Errorf("read testament: %w", err)
+	}
+	end, start := store.ReadTestament(raw)
 	var keys coord.TermKeys
-	if err := json.NewDecoder(testament).Decode(&keys); err != nil {
+	if err := json.Unmarshal(raw, &keys); err != nil && !start {
 		return fmt.Errorf("read testament: %w", err)
 	}
 	client, err := s.Client()
@@ -63,7 +72,10 @@ func releaseFor(s cli.Settings, testament io.Reader, closing bool) error {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), releaseWithin)
 	defer cancel()
-	if closing {
+	switch {
+	case start:
+		return store.Execute(ctx, client, end, time.Now())
+	case closing:
 		return keys.CloseRecord(ctx, client, coord.End(hold.EndLost))
 	}
 	return keys.Release(ctx, client, coord.End(hold.EndOrphaned))

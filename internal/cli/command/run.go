@@ -45,8 +45,8 @@ func (c *call) run(ctx context.Context, f *runFlags, t task, argv []string) (int
 		log.Warn("settling is off: if a hold ended early, its child may still run beside this one", "name", t.name)
 	}
 
-	manager := c.notifier()
-	defer manager.close()
+	manager := cli.NewNotifier(c.env)
+	defer manager.Close()
 
 	var again pauses
 	var resolved error // of this round's look for the command
@@ -88,14 +88,14 @@ func (c *call) resolve(command string) (file string, err error) {
 
 // round acquires, runs file, and releases: once. Each has a guard, a connection and a session of its own, so that nothing
 // of the one before can be taken for it.
-func (c *call) round(ctx context.Context, f *runFlags, t task, file string, argv []string, signals <-chan os.Signal, log *slog.Logger, manager *notifier) supervise.Outcome {
+func (c *call) round(ctx context.Context, f *runFlags, t task, file string, argv []string, signals <-chan os.Signal, log *slog.Logger, manager *cli.Notifier) supervise.Outcome {
 	acquire := func(client *clientv3.Client) acquirer {
 		return c.candidacy(f, t, argv, client, &progress{log: log, name: t.name, began: c.began, manager: manager})
 	}
 	return c.under(ctx, acquire, f.Settings, f.childFlags, supervise.Config{
 		Kind: t.kind, Name: t.name, Path: file, Argv: argv,
 		OnAcquire: f.hooks.onAcquire, OnLose: f.hooks.onLose, FenceOnLose: f.hooks.fence, HookTimeout: f.hooks.timeout,
-		Started: func() { manager.ready(t.doing) },
+		Started: func() { manager.Ready(t.doing) },
 		Logger:  log,
 	}, signals, manager)
 }
@@ -108,7 +108,7 @@ type acquirer interface {
 }
 
 // under is the one way in which a command runs a child: with a guard, a connection, and what acquire makes of that.
-func (c *call) under(ctx context.Context, acquire func(*clientv3.Client) acquirer, s cli.Settings, f childFlags, cfg supervise.Config, signals <-chan os.Signal, manager *notifier) supervise.Outcome {
+func (c *call) under(ctx context.Context, acquire func(*clientv3.Client) acquirer, s cli.Settings, f childFlags, cfg supervise.Config, signals <-chan os.Signal, manager *cli.Notifier) supervise.Outcome {
 	// The guard first: it comes up while the connection is made and the lease granted. Nobody waits for it
 	// until there is something to start.
 	g, err := startGuard(f.guard, s)
@@ -131,7 +131,7 @@ func (c *call) under(ctx context.Context, acquire func(*clientv3.Client) acquire
 
 	cfg.Env, cfg.KillAfter, cfg.Margin = c.env.ChildEnviron(), f.killAfter, f.killMargin
 	cfg.Foreground, cfg.NowFunc = true, coord.Now
-	cfg.Beat, cfg.BeatEvery = manager.beat, manager.beatEvery()
+	cfg.Beat, cfg.BeatEvery = manager.Beat, manager.BeatEvery()
 	out := supervise.Run(ctx, cfg, a, g, signals)
 
 	// The guard leaves while the lease is revoked.
