@@ -225,10 +225,10 @@ func (w *world) add(name, spec string) {
 	w.must(err)
 }
 
-// pass lets time pass, until that long after the start.
+// until lets time pass, up to that long after the start.
 func (w *world) until(at time.Duration) {
 	w.Helper()
-	time.Sleep(time.Until(w.start.Add(at)))
+	time.Sleep(time.Until(w.start.Add(at))) // fake time: it passes at once when all wait
 	synctest.Wait()
 }
 

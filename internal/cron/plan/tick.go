@@ -133,7 +133,7 @@ func (d *decision) backlog(t int64) Act {
 		return Act{At: end}
 	}
 	return Act{
-		Verb: Run, At: later(d.due(t), d.now.Add(-spreadOver)).Add(d.moment(t, spreadOver)), ID: record.ID{Tick: t, Host: d.host()},
+		Verb: Run, At: d.due(t), ID: record.ID{Tick: t, Host: d.host()},
 		Kind: record.CatchUp, Attempt: 1, Alone: d.job.Overlap != Allow, By: end, Due: d.due(t),
 	}
 }
