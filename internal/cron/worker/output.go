@@ -69,6 +69,9 @@ func (o *output) read() {
 }
 
 func (o *output) take(p []byte) {
+	if len(p) == 0 {
+		return
+	}
 	o.bytes += int64(len(p))
 	if o.file != nil && o.fault == nil {
 		_, o.fault = o.file.Write(p)
@@ -114,7 +117,7 @@ func (o *output) close() {
 	}
 }
 
-// rotated is a file that is renamed when it has grown: name, name.1, ... name.<count-1>.
+// rotated is a file that is renamed when it has grown: name.1, and so on to name.<count>, which is the oldest.
 type rotated struct {
 	path  string
 	size  int64
@@ -161,17 +164,12 @@ func (r *rotated) rotate() error {
 	if err := r.f.Close(); err != nil {
 		return err
 	}
-	for i := r.count - 1; i > 0; i-- {
+	for i := r.count; i > 0; i-- {
 		from := r.path
 		if i > 1 {
 			from += "." + strconv.Itoa(i-1)
 		}
 		if err := os.Rename(from, r.path+"."+strconv.Itoa(i)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-	}
-	if r.count <= 1 {
-		if err := os.Truncate(r.path, 0); err != nil {
 			return err
 		}
 	}
