@@ -47,15 +47,15 @@ func (w *Worker) Run(ctx context.Context, s cron.Start, h hold.Hold) cron.Ended 
 	if err != nil {
 		return cron.Ended{Err: err}
 	}
-	defer share.Close()
 
 	log := w.Logger.With(slog.String("id", s.ID.String()))
-	eye := &witness{Share: share, started: s.Started}
+	eye := &witness{Share: share, started: s.Started, over: make(chan struct{})}
 	out := supervise.Run(ctx, supervise.Config{
 		Kind: "cron", Name: s.Job, Path: p.file, Argv: p.argv, Env: p.env, Dir: s.Spec.Cwd,
 		Stdin: p.stdin, Stdout: p.out.path, Stderr: p.out.path, Credential: p.who.credential, Umask: p.umask,
 		KillAfter: s.Spec.Grace(), Margin: w.Margin, NowFunc: coord.Now, Logger: slog.New(quiet{log.Handler()}),
 	}, held{h}, eye, nil)
+	eye.close()
 	return w.ended(out, eye, p)
 }
 
@@ -89,32 +89,40 @@ type held struct{ h hold.Hold }
 // Acquire is hold.Acquirer's.
 func (a held) Acquire(context.Context, func([]byte)) (hold.Hold, error) { return a.h, nil }
 
-// witness is a guard whose words are overheard: when the process was started, and under which number.
+// witness is a guard whose words are overheard: when the process was started, and under which number. Both may be read when it
+// is closed.
 type witness struct {
 	*shared.Share
 	started func(pid int)
-	once    sync.Once
-	events  chan guard.Event
+	over    chan struct{} // nobody listens any more
+	passing sync.WaitGroup
 	pid     int
 	at      time.Time
 }
 
-// Events is supervise.Guard's. The channel of the share is read in the order in which it speaks, and passed on.
+// Events is supervise.Guard's, which asks once. What the share says is passed on in its order.
 func (w *witness) Events() <-chan guard.Event {
-	w.once.Do(func() {
-		w.events = make(chan guard.Event)
-		go func() {
-			defer close(w.events)
-			for e := range w.Share.Events() {
-				if e.Kind == guard.KindStarted && w.pid == 0 {
-					w.pid, w.at = e.Pid, time.Now().Add(-max(0, coord.Now()-e.Time))
-					w.started(e.Pid)
-				}
-				w.events <- e
+	passed := make(chan guard.Event)
+	w.passing.Go(func() {
+		defer close(passed)
+		for e := range w.Share.Events() {
+			if e.Kind == guard.KindStarted {
+				w.pid, w.at = e.Pid, time.Now().Add(-max(0, coord.Now()-e.Time))
+				w.started(e.Pid)
 			}
-		}()
+			select {
+			case passed <- e:
+			case <-w.over:
+			}
+		}
 	})
-	return w.events
+	return passed
+}
+
+func (w *witness) close() {
+	close(w.over)
+	_ = w.Share.Close() // what is left of the run is in the outcome already
+	w.passing.Wait()
 }
 
 // prepared is all that a start needs.
