@@ -26,6 +26,8 @@ func TestEachErrorHasItsExitCode(t *testing.T) {
 		{hold.ErrFenced, 76},
 		{hold.ErrNotGone, 75},
 		{hold.ErrNotEvicted, 1},
+		{hold.ErrNoSuch, 1},
+		{hold.ErrPaused, 75},
 		{hold.ErrPermission, 77},
 		{hold.ErrNotExecutable, 126},
 		{hold.ErrNotFound, 127},
