@@ -45,9 +45,9 @@ func manual() *schedule.Schedule {
 // the moment at which this node sees that it is another one.
 func (e *entry) read(raw []byte, rev int64, zones *schedule.Zones, now time.Time) error {
 	spec, err := job.ParseIn(zones, e.name, raw)
-	var ticks *schedule.Schedule
+	var known plan.Job
 	if err == nil {
-		ticks, err = spec.Plan(e.name, zones)
+		known, err = plan.JobOf(e.name, rev, spec, zones)
 	}
 	if err != nil {
 		e.removed()
@@ -60,48 +60,8 @@ func (e *entry) read(raw []byte, rev int64, zones *schedule.Zones, now time.Time
 	if e.spec != nil && e.spec.ScheduleDiffers(spec) {
 		e.seen, e.changed = now, now
 	}
-	e.spec, e.broken = spec, ""
-	e.job = plan.Job{
-		Name: e.name, Rev: rev, Schedule: ticks, Shift: spec.Shift(e.name), Deadline: spec.Deadline,
-		Overlap: plan.Overlap(spec.Overlaps()), Prefer: plan.Prefer(spec.Preference()), OnAll: spec.OnAll(),
-	}
-	if spec.ScheduleSince != nil {
-		e.job.Since = *spec.ScheduleSince
-	}
-	if spec.StartAt != nil {
-		e.job.From = *spec.StartAt
-	}
-	if spec.EndAt != nil {
-		e.job.To = *spec.EndAt
-	}
-	e.policies(spec)
+	e.spec, e.broken, e.job = spec, "", known
 	return nil
-}
-
-func (e *entry) policies(spec *job.Job) {
-	if p := spec.Paused; p != nil {
-		e.job.Paused = record.Stop{By: p.By, Why: p.Why, At: p.At.UnixMilli()}
-		if e.job.Paused.By == "" {
-			e.job.Paused.By = "?"
-		}
-		if p.Until != nil {
-			e.job.Paused.Until = p.Until.UnixMilli()
-		}
-	}
-	if r := spec.ResumedAt; r != nil {
-		// The end of a pause that is over. Until then all that was due is one record.
-		if e.job.Paused.By == "" {
-			e.job.Paused = record.Stop{By: "?", Resumed: r.UnixMilli()}
-		}
-	}
-	c := spec.CatchUp()
-	e.job.CatchUp = plan.CatchUp{Last: c.Policy == "last", All: c.Policy == "all", Window: time.Duration(c.Window), Max: c.Max}
-	if spec.OnLost == "retry" {
-		e.job.LostAgain = 2
-		if spec.Retry != nil {
-			e.job.LostAgain = spec.Retry.Max + 1
-		}
-	}
 }
 
 // removed leaves what is to be closed yet, and no ticks.
