@@ -69,11 +69,15 @@ func (n *node) prepare(e *entry, a plan.Act) *attempt {
 	}
 	switch a.Verb {
 	case plan.Run:
+		by := ""
+		if a.Want != nil {
+			by = a.Want.By
+		}
 		t.start = &store.Start{
 			Ground: ground, ID: a.ID, Fire: fire, Host: n.Host, Lease: n.proof.Keys().Lease, Alone: a.Alone,
 			Open: record.Open{
 				Nonce: t.nonce, Host: n.Host, Lease: int64(n.proof.Keys().Lease), TTL: n.proof.Bounds().TTL.Milliseconds(), Kind: a.Kind,
-				Attempt: a.Attempt, SpecRev: e.job.Rev, At: fire.At,
+				Attempt: a.Attempt, SpecRev: e.job.Rev, At: fire.At, By: by,
 			},
 		}
 	case plan.Close:
@@ -81,7 +85,7 @@ func (n *node) prepare(e *entry, a plan.Act) *attempt {
 		r.Host = a.Open.Host
 		t.end = &store.End{Job: e.name, ID: a.ID, OpenRev: a.Open.Rev, Result: r, Retain: retain(e), Settled: a.Status == record.Lost}
 		if a.Status == record.Lost && e.job.LostAgain > a.Attempt {
-			t.end.Again = &record.Want{Kind: record.Retry, Attempt: a.Attempt + 1, Not: a.Open.Host, After: n.Now().UnixMilli()}
+			t.end.Again = &record.Want{Kind: record.Retry, Attempt: a.Attempt + 1, Not: a.Open.Host, After: n.Now().UnixMilli(), By: a.Open.By}
 			t.end.Next = store.Asked(a.ID)
 		}
 	default:
@@ -119,9 +123,16 @@ func (n *node) say(e *entry, a plan.Act, ground store.Ground, fire record.Fire) 
 // verdict is the record of what was not started, or lost.
 func (n *node) verdict(e *entry, a plan.Act) *record.Result {
 	now := record.StampOf(n.Now())
+	by := ""
+	switch {
+	case a.Open != nil && a.Verb == plan.Close:
+		by = a.Open.By
+	case a.Want != nil && a.Verb == plan.Abandon:
+		by = a.Want.By
+	}
 	return &record.Result{
 		Job: e.name, Tick: a.ID.Tick, From: a.From, Ticks: a.Ticks, Kind: a.Kind, Attempt: a.Attempt, Status: a.Status, Reason: a.Reason,
-		Host: n.Host, SpecRev: e.job.Rev, EndedAt: now, RunID: runID(e.name, a.ID),
+		By: by, Host: n.Host, SpecRev: e.job.Rev, EndedAt: now, RunID: runID(e.name, a.ID),
 	}
 }
 

@@ -151,7 +151,7 @@ func (r *running) verdict(how Ended) (record.Status, record.Reason, string) {
 // never is the result of what was claimed and not started.
 func (n *node) never(e *entry, r *running, why record.Reason) *record.Result {
 	return &record.Result{
-		Job: e.name, Tick: r.id.Tick, Kind: r.act.Kind, Attempt: r.act.Attempt, Status: record.Missed, Reason: why, Host: n.Host, Rev: r.rev,
+		Job: e.name, Tick: r.id.Tick, Kind: r.act.Kind, Attempt: r.act.Attempt, Status: record.Missed, Reason: why, By: r.open.By, Host: n.Host, Rev: r.rev,
 		SpecRev: r.open.SpecRev, ClaimedAt: record.StampOf(time.UnixMilli(r.open.At)), EndedAt: record.StampOf(n.Now()), RunID: r.run,
 	}
 }
@@ -190,7 +190,7 @@ func (n *node) again(e *entry, r *running, res *record.Result) (*record.Want, re
 	if e.spec == nil || n.stopping && res.Reason == record.ReasonShutdown {
 		return nil, record.ID{}
 	}
-	w := &record.Want{Kind: record.Retry, Attempt: r.act.Attempt + 1, After: n.Now().UnixMilli()}
+	w := &record.Want{Kind: record.Retry, Attempt: r.act.Attempt + 1, After: n.Now().UnixMilli(), By: r.open.By}
 	switch res.Status {
 	case record.Lost:
 		if e.job.LostAgain <= r.act.Attempt {

@@ -48,6 +48,7 @@ type Open struct {
 	Attempt int    `json:"attempt"`
 	SpecRev int64  `json:"spec_rev"`
 	At      int64  `json:"at_ms"` // of the claim
+	By      string `json:"by,omitempty"`
 }
 
 // Cursor is the value of a cursor.
@@ -62,6 +63,6 @@ type Want struct {
 	Attempt int    `json:"attempt"`
 	After   int64  `json:"after_ms,omitempty"` // not before, unix milliseconds
 	Until   int64  `json:"until_ms,omitempty"` // not after; 0: it waits as long as it takes
-	By      string `json:"by,omitempty"`
+	By      string `json:"by,omitempty"`       // who asked for it, and why: whatever came of it says so too
 	Not     string `json:"not_host,omitempty"` // another node is better
 }

@@ -18,6 +18,7 @@ type Result struct {
 	Status    Status `json:"status"`
 	Reason    Reason `json:"reason"`
 	Detail    string `json:"detail,omitempty"` // for people: one line
+	By        string `json:"by,omitempty"`     // who asked for it, and why, where somebody did
 	Host      string `json:"host"`
 	Pid       int    `json:"pid,omitempty"`
 	Rev       int64  `json:"rev"` // the fencing token: the revision of the claim
