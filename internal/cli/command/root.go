@@ -79,7 +79,7 @@ func (c *call) root() *cobra.Command {
 	root.SetHelpFunc(c.help)
 	root.Flags().Bool("version", false, "the same as conch version")
 	elect, sema, hosts, fence := c.elect(), c.sema(), c.hosts(), c.fence()
-	root.AddCommand(elect, sema, c.status(), c.evict(), hosts, fence, c.doctor(), c.completion(), c.version())
+	root.AddCommand(elect, sema, c.status(), c.evict(), hosts, fence, c.cron(), c.doctor(), c.completion(), c.version())
 	root.AddCommand(c.topics(append(hosts.Commands(), elect, sema, fence)...)...)
 	root.SetHelpCommand(c.helpCommand())
 	return root
