@@ -51,10 +51,8 @@ var (
 	ErrNotEvicted = errors.New("not evicted")
 	// ErrNotGone is returned when the wait ran out before whoever was asked to leave had left and somebody else had begun.
 	ErrNotGone = errors.New("not handed over yet")
-	// ErrNoSuch is returned when what was named is not there: a job, a run, a node.
-	ErrNoSuch = errors.New("no such thing")
-	// ErrPaused is returned when nothing is started because an operator said so.
-	ErrPaused = errors.New("paused")
+	// ErrNo is returned when the answer is no: what was asked for is not there, or is refused as things are.
+	ErrNo = errors.New("no")
 	// ErrNotFound is returned when there is no such command.
 	ErrNotFound = errors.New("command not found")
 	// ErrNotExecutable is returned when the command is there and cannot be run.
@@ -82,9 +80,8 @@ func ExitCode(err error) int {
 		{ErrLost, CodeLost},
 		{ErrNotAcquired, CodeNotAcquired},
 		{ErrNotGone, CodeNotAcquired}, // try again later
-		{ErrPaused, CodeNotAcquired},
 		{ErrNotEvicted, CodeNo},
-		{ErrNoSuch, CodeNo},
+		{ErrNo, CodeNo},
 		{ErrNoGuard, CodeUnreachable},
 		{ErrUnreachable, CodeUnreachable},
 		{context.Canceled, CodeNotAcquired},

@@ -57,7 +57,7 @@ func accountOf(name string, a *plan.Account) accountLine {
 
 // telling puts an account into words. All of it is safe on a terminal, whatever stands in etcd.
 type telling struct {
-	*known
+	*pictured
 	*plan.Account
 	now time.Time
 }

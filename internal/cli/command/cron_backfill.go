@@ -50,9 +50,9 @@ func (c *call) cronBackfill() *cobra.Command {
 			case err != nil:
 				return err
 			case f.from.at.IsZero():
-				return cli.Usagef("--from is missing: want %s", aMoment)
+				return cli.Usagef("--from is missing: want %s", aPoint)
 			case f.to.at.IsZero():
-				return cli.Usagef("--to is missing: want %s", aMoment)
+				return cli.Usagef("--to is missing: want %s", aPoint)
 			}
 			if err := checkWhy(f.why); err != nil {
 				return err
@@ -125,7 +125,7 @@ func (c *call) backfill(ctx context.Context, f *backfillFlags, name string) erro
 }
 
 // ticks are those that are meant. All of them are of the past.
-func (f *backfillFlags) ticks(k *known, now time.Time) ([]schedule.Tick, error) {
+func (f *backfillFlags) ticks(k *pictured, now time.Time) ([]schedule.Tick, error) {
 	from, to := f.from.in(k.where), f.to.in(k.where)
 	switch {
 	case to.Before(from):
@@ -142,7 +142,7 @@ func (f *backfillFlags) ticks(k *known, now time.Time) ([]schedule.Tick, error) 
 	case more:
 		return nil, cli.Usagef("--max %d: there are more ticks from %s to %s; want a greater --max, or less time", f.most, stamp(from), stamp(to))
 	case len(ticks) == 0:
-		return nil, fmt.Errorf("%w: %s has no tick from %s to %s", hold.ErrNoSuch, k.name, stamp(from), stamp(to))
+		return nil, refuse(hold.ErrNo, "%s has no tick from %s to %s", k.name, stamp(from), stamp(to))
 	}
 	return ticks, nil
 }

@@ -169,7 +169,7 @@ func askToEnd(ctx context.Context, client *clientv3.Client, f *cronKillFlags, ki
 	case len(asked) > 0:
 		return asked, nil
 	case len(gone) > 0:
-		return nil, fmt.Errorf("%w: the daemon of %s is gone, and with it what it ran; another one says so within its ttl", hold.ErrNoSuch,
+		return nil, refuse(hold.ErrNo, "the daemon of %s is gone, and with it what it ran; another one says so within its ttl",
 			strings.Join(gone[:min(len(gone), nameMost)], ", "))
 	}
 	return nil, nothingRuns(is, f)
@@ -187,7 +187,7 @@ func nothingRuns(is *plan.Picture, f *cronKillFlags) error {
 			text = fmt.Sprintf("; %s (%s) waits to be started", a.ID, shown(string(a.Kind)))
 		}
 	}
-	return fmt.Errorf("%w: nothing of %s runs%s", hold.ErrNoSuch, what, text)
+	return refuse(hold.ErrNo, "nothing of %s runs%s", what, text)
 }
 
 func (c *call) printKills(f *cronKillFlags, asked []plan.Pictured) error {

@@ -93,7 +93,7 @@ func (l *logging) run(ctx context.Context, follow bool) error {
 	case follow:
 		l.code, err = l.stream(ctx, func(ctx context.Context) error { return l.follow(ctx, client) })
 	case len(found) == 0:
-		err = fmt.Errorf("%w: no such run of %s is kept; conch cron history %s lists what is", hold.ErrNoSuch, l.name, l.name)
+		err = refuse(hold.ErrNo, "no such run of %s is kept; conch cron history %s lists what is", l.name, l.name)
 	}
 	for i := 0; i < len(found) && !follow && err == nil; i++ {
 		err = l.print(&found[i])

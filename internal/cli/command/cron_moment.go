@@ -11,8 +11,8 @@ import (
 	"github.com/go-coord/coord/internal/hold"
 )
 
-// aMoment is what is accepted where a moment is.
-const aMoment = `unix seconds, RFC 3339 such as 2027-03-14T07:00:00Z, or "2027-03-14 02:30" on the clocks of the job's time zone`
+// aPoint is what is accepted where a moment is.
+const aPoint = `unix seconds, RFC 3339 such as 2027-03-14T07:00:00Z, or "2027-03-14 02:30" on the clocks of the job's time zone`
 
 // wallLayouts are the times without a zone.
 func wallLayouts() []string {
@@ -25,7 +25,7 @@ type point struct {
 	wall bool
 }
 
-var errPoint = errors.New("want " + aMoment)
+var errPoint = errors.New("want " + aPoint)
 
 // Set reads one.
 func (p *point) Set(s string) error {
@@ -57,7 +57,7 @@ func (p *point) String() string {
 }
 
 func (p *point) Type() string    { return "TIME" }
-func (p *point) Accepts() string { return aMoment }
+func (p *point) Accepts() string { return aPoint }
 
 // in is the moment, where the job's clocks are those of a place.
 func (p *point) in(where *time.Location) time.Time {

@@ -214,7 +214,7 @@ func (l *pauseLine) ofCluster(value []byte, stop record.Stop, now time.Time) (ch
 func (l *pauseLine) ofJob(value []byte, stop record.Stop, now time.Time) (changed string, same bool, err error) {
 	spec, err := job.Parse(l.Job, value)
 	if err != nil {
-		return "", false, fmt.Errorf("%w: job %s cannot be read, and no node runs it: %w", hold.ErrNoSuch, l.Job, err)
+		return "", false, refuse(hold.ErrNo, "job %s cannot be read, and no node runs it: %v", l.Job, err)
 	}
 	l.Was = spec.PausedAt(now)
 	if l.Was {

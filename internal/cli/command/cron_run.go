@@ -174,7 +174,7 @@ func askFor(ctx context.Context, client *clientv3.Client, name string, tick int6
 }
 
 // hosts are where one start each is to be: "" is wherever.
-func (k *known) hosts() (all []string, err error) {
+func (k *pictured) hosts() (all []string, err error) {
 	if !k.job.OnAll {
 		return []string{""}, nil
 	}
@@ -184,7 +184,7 @@ func (k *known) hosts() (all []string, err error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: job %s runs on all nodes that it selects, and none is registered", hold.ErrNotAcquired, k.name)
+		return nil, refuse(hold.ErrNotAcquired, "job %s runs on all nodes that it selects, and none is registered", k.name)
 	}
 	return all, nil
 }

@@ -100,8 +100,8 @@ func writes(keys ...string) (all []cli.Need) {
 	return all
 }
 
-// known is a job as it was read.
-type known struct {
+// pictured is a job as it was read.
+type pictured struct {
 	*plan.Picture
 	name  string
 	spec  *job.Job // nil: it cannot be read, which is broken
@@ -111,7 +111,7 @@ type known struct {
 }
 
 // lookJob reads a job, which has to be there.
-func lookJob(ctx context.Context, client *clientv3.Client, name string) (*known, error) {
+func lookJob(ctx context.Context, client *clientv3.Client, name string) (*pictured, error) {
 	is, err := store.Look(ctx, client, name)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func lookJob(ctx context.Context, client *clientv3.Client, name string) (*known,
 	if is.SpecRev == 0 {
 		return nil, noSuchJob(ctx, client, name)
 	}
-	k := &known{Picture: is, name: name, where: time.UTC}
+	k := &pictured{Picture: is, name: name, where: time.UTC}
 	zones, err := schedule.OpenZones()
 	if err != nil {
 		return nil, err
@@ -139,10 +139,23 @@ func lookJob(ctx context.Context, client *clientv3.Client, name string) (*known,
 	return k, nil
 }
 
+// refusedError is an error that says all by itself; kind gives it its exit code.
+type refusedError struct {
+	text string
+	kind error
+}
+
+func refuse(kind error, format string, args ...any) error {
+	return refusedError{fmt.Sprintf(format, args...), kind}
+}
+
+func (r refusedError) Error() string { return r.text }
+func (r refusedError) Unwrap() error { return r.kind }
+
 // readable refuses a job that cannot be read: no node runs it.
-func (k *known) readable() error {
+func (k *pictured) readable() error {
 	if k.why != nil {
-		return fmt.Errorf("%w: job %s cannot be read, and no node runs it: %w", hold.ErrNoSuch, k.name, k.why)
+		return refuse(hold.ErrNo, "job %s cannot be read, and no node runs it: %v", k.name, k.why)
 	}
 	return nil
 }
@@ -153,7 +166,7 @@ func noSuchJob(ctx context.Context, client *clientv3.Client, name string) error 
 	if near := cli.Near(name, namesAt(ctx, client, record.Jobs, "")); near != "" {
 		hint = "; did you mean " + near + "?"
 	}
-	return fmt.Errorf("%w: there is no job %s%s", hold.ErrNoSuch, name, hint)
+	return refuse(hold.ErrNo, "there is no job %s%s", name, hint)
 }
 
 // stopText says who stopped something, and until when.
@@ -172,12 +185,12 @@ func stopText(s record.Stop) string {
 }
 
 // inPause refuses what a pause forbids.
-func (k *known) inPause(now time.Time) error {
+func (k *pictured) inPause(now time.Time) error {
 	switch {
 	case k.Pause.By != "" && k.Pause.In(now.UnixMilli()):
-		return fmt.Errorf("%w: all jobs are, %s", hold.ErrPaused, stopText(k.Pause))
+		return refuse(hold.ErrNotAcquired, "all jobs are paused %s", stopText(k.Pause))
 	case k.job.Paused.By != "" && k.job.Paused.In(now.UnixMilli()):
-		return fmt.Errorf("%w: job %s is, %s", hold.ErrPaused, k.name, stopText(k.job.Paused))
+		return refuse(hold.ErrNotAcquired, "job %s is paused %s", k.name, stopText(k.job.Paused))
 	}
 	return nil
 }

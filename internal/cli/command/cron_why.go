@@ -82,7 +82,7 @@ func (q *whyAbout) read(text string) (err error) {
 }
 
 func (c *call) tellWhy(ctx context.Context, conn *cli.Connection, output *cli.Output, q *whyAbout) error {
-	var k *known
+	var k *pictured
 	var all []plan.Account
 	needs := reads(append(store.LookAreas(q.name), record.Range(record.Results, q.name))...)
 	err := c.withEtcd(ctx, conn, needs, func(ctx context.Context, client *clientv3.Client) (err error) {
@@ -109,14 +109,14 @@ func (c *call) tellWhy(ctx context.Context, conn *cli.Connection, output *cli.Ou
 		out.WriteString(k.name + " has no ticks: conch cron run starts it\n")
 	}
 	for i := range all {
-		t := telling{known: k, now: q.now, Account: &all[i]}
+		t := telling{pictured: k, now: q.now, Account: &all[i]}
 		out.WriteString(t.text())
 	}
 	return cli.Print(c.env.Stdout, []byte(out.String()))
 }
 
 // accounts are the answers. What ended between the two reads has a record in both, and what began in neither is said to be due.
-func (q *whyAbout) accounts(ctx context.Context, client *clientv3.Client, k *known) (all []plan.Account, err error) {
+func (q *whyAbout) accounts(ctx context.Context, client *clientv3.Client, k *pictured) (all []plan.Account, err error) {
 	inquiry := plan.Inquiry{Picture: k.Picture, Spec: k.spec, Job: k.job, Now: q.now}
 	about := func(at int64) error {
 		var err error
