@@ -227,7 +227,7 @@ func (p *Picture) Judge(spec *job.Job, host string) (all []Judged) {
 
 // around are the ticks before and after a moment that count.
 func (q *Inquiry) around(d *decision, at int64) (before, after int64) {
-	after, _ = d.next(max(at, d.floor()))
+	after, _ = d.after(max(at, d.floor()))
 	t, ok := q.Job.Schedule.Prev(time.Unix(at, 0))
 	if to := q.Job.To; ok && !to.IsZero() && t.Time().After(to) {
 		t, ok = q.Job.Schedule.Prev(to.Add(time.Second))
@@ -242,6 +242,6 @@ func (q *Inquiry) around(d *decision, at int64) (before, after int64) {
 func (q *Inquiry) Around() (last, next int64) {
 	d := decision{job: &q.Job, state: &State{}, node: &Node{}, now: q.Now}
 	last, _ = q.around(&d, q.Now.Unix()+1)
-	next, _ = d.next(max(q.Now.Unix(), d.floor()))
+	next, _ = d.after(max(q.Now.Unix(), d.floor()))
 	return last, next
 }
