@@ -153,7 +153,10 @@ func printRuns(w io.Writer, all []runLine, now time.Time) {
 	for _, l := range all {
 		since, rev := "-", "-"
 		if at, err := time.Parse(time.RFC3339, l.Since); err == nil && l.State != stateWaiting {
-			since, rev = brief(now.Sub(at).Truncate(time.Second)), fmt.Sprint(l.Rev)
+			since = brief(max(0, now.Sub(at)).Truncate(time.Second))
+		}
+		if l.Rev > 0 {
+			rev = fmt.Sprint(l.Rev)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", shown(l.Job), l.ID, l.State, dash(shown(l.Kind)), l.Attempt,
 			dash(shown(l.Host)), dash(l.Since), since, rev, dash(shown(l.By)))

@@ -115,7 +115,7 @@ func (c *call) tellWhy(ctx context.Context, conn *cli.Connection, output *cli.Ou
 	return cli.Print(c.env.Stdout, []byte(out.String()))
 }
 
-// accounts are the answers. What ended between the two reads has a record in both, and what began in neither is said to be due.
+// accounts are the answers.
 func (q *whyAbout) accounts(ctx context.Context, client *clientv3.Client, k *pictured) (all []plan.Account, err error) {
 	inquiry := plan.Inquiry{Picture: k.Picture, Spec: k.spec, Job: k.job, Now: q.now}
 	about := func(at int64) error {

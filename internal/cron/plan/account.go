@@ -85,7 +85,7 @@ func (q *Inquiry) Of(id record.ID) (Account, bool) {
 	return all[0], true
 }
 
-// records are the accounts of what etcd has a record of.
+// records are the accounts of what etcd has a record of, each id once but that of a range.
 func (q *Inquiry) records(meant func(record.ID) bool, at int64) (all []Account) {
 	for i := range q.Results {
 		r := &q.Results[i]
@@ -97,13 +97,17 @@ func (q *Inquiry) records(meant func(record.ID) bool, at int64) (all []Account) 
 			all = append(all, Account{At: at, What: Ended, ID: id, Result: r})
 		}
 	}
+	// The results may have been read later than the picture: what has ended since then is in both.
+	over := func(id record.ID) bool {
+		return slices.ContainsFunc(all, func(a Account) bool { return a.What == Ended && a.ID == id })
+	}
 	for i := range q.Picture.Starts {
-		if s := &q.Picture.Starts[i]; meant(s.ID) {
+		if s := &q.Picture.Starts[i]; meant(s.ID) && !over(s.ID) {
 			all = append(all, Account{At: at, What: Running, ID: s.ID, Start: s})
 		}
 	}
 	for i := range q.Picture.Asked {
-		if w := &q.Picture.Asked[i]; meant(w.ID) {
+		if w := &q.Picture.Asked[i]; meant(w.ID) && !over(w.ID) {
 			all = append(all, Account{At: at, What: Waiting, ID: w.ID, Want: w, Nodes: q.nodes(w.ID.Host)})
 		}
 	}
