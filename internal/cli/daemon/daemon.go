@@ -28,8 +28,17 @@ import (
 // partWithin bounds the end of the guard.
 const partWithin = 10 * time.Second
 
+// Daemon is conchd, with what no flag says.
+type Daemon struct {
+	// Now is the clock that ticks are judged by, for tests of hosts whose clocks differ. Default time.Now.
+	Now func() time.Time
+}
+
 // Main is conchd, from its command line to its exit code.
-func Main(ctx context.Context, env cli.Env) int {
+func Main(ctx context.Context, env cli.Env) int { return Daemon{}.Main(ctx, env) }
+
+// Main is the daemon, from its command line to its exit code.
+func (d Daemon) Main(ctx context.Context, env cli.Env) int {
 	f := &flags{}
 	cmd := &cobra.Command{
 		Use:           "conchd [flags]",
@@ -45,7 +54,7 @@ func Main(ctx context.Context, env cli.Env) int {
 			if err := f.check(cmd, env, args); err != nil {
 				return err
 			}
-			return f.run(cmd.Context(), env)
+			return f.run(cmd.Context(), env, d)
 		},
 	}
 	cmd.CompletionOptions.DisableDefaultCmd = true
@@ -68,7 +77,7 @@ func (f *flags) logFormat(env cli.Env) string {
 }
 
 // run is the daemon.
-func (f *flags) run(ctx context.Context, env cli.Env) error {
+func (f *flags) run(ctx context.Context, env cli.Env, d Daemon) error {
 	if err := f.Discover(ctx, env); err != nil {
 		return err
 	}
@@ -96,7 +105,7 @@ func (f *flags) run(ctx context.Context, env cli.Env) error {
 	defer stop()
 	hurry := make(chan struct{}, 1)
 	o := f.options(env, client, pool, log, manager)
-	o.Hurry = hurry
+	o.Hurry, o.Now = hurry, d.Now
 	ended := make(chan error, 1)
 	go func() { ended <- cron.Run(ctx, o) }()
 	for {
