@@ -15,6 +15,8 @@ type Programs struct {
 	Conch string
 	Guard string
 	Dev   string // conch-dev; empty unless BuildDev was called
+	// Daemon is conchd; empty unless BuildDaemon was called.
+	Daemon string
 }
 
 const module = "github.com/go-coord/coord/cmd/"
@@ -24,6 +26,7 @@ var (
 	folder   = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "conch-run-") })
 	buildAll = sync.OnceValues(func() (Programs, error) { return build() })
 	buildDev = sync.OnceValues(func() (string, error) { return compile("conch-dev", "conch-dev") })
+	buildD   = sync.OnceValues(func() (string, error) { return compile("conchd", "conchd") })
 )
 
 // Build builds conch and its guard, statically, once in a test process. Cleanup removes them.
@@ -42,6 +45,17 @@ func BuildDev(t T) Programs {
 	p := Build(t)
 	var err error
 	if p.Dev, err = buildDev(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// BuildDaemon is Build, and builds conchd as well.
+func BuildDaemon(t T) Programs {
+	t.Helper()
+	p := Build(t)
+	var err error
+	if p.Daemon, err = buildD(); err != nil {
 		t.Fatal(err)
 	}
 	return p
