@@ -226,6 +226,17 @@ func (f *fleet) running(job string) record.ID {
 	return record.ID{}
 }
 
+// keys are those below a prefix.
+func (f *fleet) keys(prefix string) (keys []string) {
+	f.Helper()
+	got, err := f.cli.Get(context.WithoutCancel(f.Context()), prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	f.must(err)
+	for _, kv := range got.Kvs {
+		keys = append(keys, string(kv.Key))
+	}
+	return keys
+}
+
 // logs are those of all daemons, for a failure.
 func (f *fleet) logs() string {
 	var all strings.Builder
