@@ -115,6 +115,11 @@ var rules = []rule{
 		Why:   "a crontab is read as text, wherever that came from, and what becomes of it does not depend on the host",
 	},
 	{
+		Of: []string{"./internal/cron/manifest"}, May: []string{"std", "./internal/hold", "./internal/cron/schedule", "./internal/cron/job", "go.yaml.in/yaml/v3"},
+		Never: append([]string{"os/exec"}, anyEtcd...),
+		Why:   "files of jobs are read as bytes, wherever they came from; it is the one place where YAML is read",
+	},
+	{
 		Of:    []string{"./internal/hold/supervise", "./internal/hold/guard", "./internal/hold/shared"},
 		May:   []string{"std", "golang.org/x/sys/...", "./internal/hold/..."},
 		Never: anyEtcd,
