@@ -34,7 +34,7 @@ func fit(host string) *Node {
 	}
 }
 
-func cursor(tick int64, wants ...Want) *State {
+func decided(tick int64, wants ...Want) *State {
 	return &State{Cursor: record.Cursor{Tick: tick}, CursorRev: 1, Wants: wants}
 }
 
@@ -75,38 +75,38 @@ func TestWhatToDoAboutATick(t *testing.T) {
 		now   float64
 		want  string
 	}{
-		"before it is due":              {everyTen(), cursor(10), 15, "wait at 20"},
-		"when it is due":                {everyTen(), cursor(10), 20, "run at 20 20 scheduled"},
-		"a moment later":                {everyTen(), cursor(10), 20.9, "run at 20 20 scheduled"},
-		"late, and in time":             {everyTen(), cursor(10), 23, "run at 20 20 late"},
-		"too late":                      {everyTen(), cursor(10), 25, "range at 25 20 scheduled missed start_deadline"},
-		"with others that are too late": {everyTen(), cursor(10), 57, "range at 55 50 scheduled missed start_deadline 4 from 20"},
-		"one behind is too late":        {everyTen(), cursor(10), 51, "range at 45 40 scheduled missed start_deadline 3 from 20"},
-		"decided":                       {everyTen(), cursor(20), 20, "wait at 30"},
-		"before the last edit":          {everyTen(func(j *Job) { j.Since = at(20) }), cursor(0), 20, "wait at 30"},
-		"before it may begin":           {everyTen(func(j *Job) { j.From = at(30) }), cursor(10), 20, "wait at 30"},
-		"after it has ended":            {everyTen(func(j *Job) { j.To = at(19) }), cursor(10), 20, "wait"},
-		"missed, with an end":           {everyTen(func(j *Job) { j.To = at(30) }), cursor(10), 60, "range at 35 30 scheduled missed start_deadline 2 from 20"},
-		"with jitter":                   {everyTen(func(j *Job) { j.Shift = 3 * time.Second }), cursor(10), 20, "wait at 23"},
-		"paused":                        {everyTen(paused(0, 0)), cursor(10), 20, "wait"},
-		"paused for a while":            {everyTen(paused(35_000, 0)), cursor(10), 20, "wait at 35"},
-		"after a pause":                 {everyTen(paused(35_000, 0)), cursor(10), 36, "range at 30 30 scheduled skipped paused 2 from 20"},
-		"after a pause of nothing":      {everyTen(paused(0, 19_000)), cursor(10), 19, "wait at 20"},
-		"while one runs: forbid":        {everyTen(), behind(cursor(10), one), 20, "skip at 20 20 scheduled skipped overlap"},
-		"while one runs: allow":         {everyTen(overlap(Allow)), behind(cursor(10), one), 20, "run at 20 20 scheduled"},
-		"while one runs: queue":         {everyTen(overlap(QueueOne)), behind(cursor(10), one), 20, "queue at 20 20 queued"},
+		"before it is due":              {everyTen(), decided(10), 15, "wait at 20"},
+		"when it is due":                {everyTen(), decided(10), 20, "run at 20 20 scheduled"},
+		"a moment later":                {everyTen(), decided(10), 20.9, "run at 20 20 scheduled"},
+		"late, and in time":             {everyTen(), decided(10), 23, "run at 20 20 late"},
+		"too late":                      {everyTen(), decided(10), 25, "range at 25 20 scheduled missed start_deadline"},
+		"with others that are too late": {everyTen(), decided(10), 57, "range at 55 50 scheduled missed start_deadline 4 from 20"},
+		"one behind is too late":        {everyTen(), decided(10), 51, "range at 45 40 scheduled missed start_deadline 3 from 20"},
+		"decided":                       {everyTen(), decided(20), 20, "wait at 30"},
+		"before the last edit":          {everyTen(func(j *Job) { j.Since = at(20) }), decided(0), 20, "wait at 30"},
+		"before it may begin":           {everyTen(func(j *Job) { j.From = at(30) }), decided(10), 20, "wait at 30"},
+		"after it has ended":            {everyTen(func(j *Job) { j.To = at(19) }), decided(10), 20, "wait"},
+		"missed, with an end":           {everyTen(func(j *Job) { j.To = at(30) }), decided(10), 60, "range at 35 30 scheduled missed start_deadline 2 from 20"},
+		"with jitter":                   {everyTen(func(j *Job) { j.Shift = 3 * time.Second }), decided(10), 20, "wait at 23"},
+		"paused":                        {everyTen(paused(0, 0)), decided(10), 20, "wait"},
+		"paused for a while":            {everyTen(paused(35_000, 0)), decided(10), 20, "wait at 35"},
+		"after a pause":                 {everyTen(paused(35_000, 0)), decided(10), 36, "range at 30 30 scheduled skipped paused 2 from 20"},
+		"after a pause of nothing":      {everyTen(paused(0, 19_000)), decided(10), 19, "wait at 20"},
+		"while one runs: forbid":        {everyTen(), behind(decided(10), one), 20, "skip at 20 20 scheduled skipped overlap"},
+		"while one runs: allow":         {everyTen(overlap(Allow)), behind(decided(10), one), 20, "run at 20 20 scheduled"},
+		"while one runs: queue":         {everyTen(overlap(QueueOne)), behind(decided(10), one), 20, "queue at 20 20 queued"},
 		"while one runs and one waits": {
-			everyTen(overlap(QueueOne)), behind(cursor(20, Want{ID: record.ID{Tick: 20, N: 1}, Want: record.Want{Kind: record.Queued}}), one), 30,
+			everyTen(overlap(QueueOne)), behind(decided(20, Want{ID: record.ID{Tick: 20, N: 1}, Want: record.Want{Kind: record.Queued}}), one), 30,
 			"skip at 30 30 scheduled skipped overlap",
 		},
-		"while one runs: replace":     {everyTen(overlap(Replaces)), behind(cursor(10), one), 20, "take at 20 20 replace"},
-		"catching up with the last":   {everyTen(catch(CatchUp{Last: true, Window: time.Minute})), cursor(40), 57, "run at 50 50 catchup"},
-		"and with what it leaves out": {everyTen(catch(CatchUp{Last: true, Window: time.Minute})), cursor(10), 57, "range at 45 40 scheduled missed start_deadline 3 from 20"},
-		"of which nothing is new":     {everyTen(catch(CatchUp{Last: true, Window: time.Second})), cursor(10), 57, "range at 55 50 scheduled missed start_deadline 4 from 20"},
-		"catching up with all":        {everyTen(catch(CatchUp{All: true, Window: time.Minute})), cursor(10), 57, "run at 20 20 catchup"},
-		"with the newest two":         {everyTen(catch(CatchUp{All: true, Window: time.Minute, Max: 2})), cursor(10), 57, "range at 35 30 scheduled missed start_deadline 2 from 20"},
-		"with what the window leaves": {everyTen(catch(CatchUp{All: true, Window: 15 * time.Second})), cursor(10), 57, "range at 45 40 scheduled missed start_deadline 3 from 20"},
-		"one after the other":         {everyTen(catch(CatchUp{All: true, Window: time.Minute})), behind(cursor(20), one), 57, "wait at 90"},
+		"while one runs: replace":     {everyTen(overlap(Replaces)), behind(decided(10), one), 20, "take at 20 20 replace"},
+		"catching up with the last":   {everyTen(catch(CatchUp{Last: true, Window: time.Minute})), decided(40), 57, "run at 50 50 catchup"},
+		"and with what it leaves out": {everyTen(catch(CatchUp{Last: true, Window: time.Minute})), decided(10), 57, "range at 45 40 scheduled missed start_deadline 3 from 20"},
+		"of which nothing is new":     {everyTen(catch(CatchUp{Last: true, Window: time.Second})), decided(10), 57, "range at 55 50 scheduled missed start_deadline 4 from 20"},
+		"catching up with all":        {everyTen(catch(CatchUp{All: true, Window: time.Minute})), decided(10), 57, "run at 20 20 catchup"},
+		"with the newest two":         {everyTen(catch(CatchUp{All: true, Window: time.Minute, Max: 2})), decided(10), 57, "range at 35 30 scheduled missed start_deadline 2 from 20"},
+		"with what the window leaves": {everyTen(catch(CatchUp{All: true, Window: 15 * time.Second})), decided(10), 57, "range at 45 40 scheduled missed start_deadline 3 from 20"},
+		"one after the other":         {everyTen(catch(CatchUp{All: true, Window: time.Minute})), behind(decided(20), one), 57, "wait at 90"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -124,23 +124,23 @@ func TestWhoMayNotOnlySaysThatItIsTooLate(t *testing.T) {
 	for now, want := range map[float64]string{
 		20: "wait at 23", 26: "wait at 28", 28: "range at 28 20 scheduled missed start_deadline",
 	} {
-		if got := tell(Next(everyTen(), cursor(10), n, at(now))); got != want {
+		if got := tell(Next(everyTen(), decided(10), n, at(now))); got != want {
 			t.Errorf("at %v: %s, want %s", now, got, want)
 		}
 	}
 	n.Absent = func() record.Reason { return record.ReasonNoNode }
-	if got := tell(Next(everyTen(), cursor(10), n, at(29))); got != "range at 28 20 scheduled skipped no_node" {
+	if got := tell(Next(everyTen(), decided(10), n, at(29))); got != "range at 28 20 scheduled skipped no_node" {
 		t.Error(got)
 	}
 	n.ReadOnly = true
-	if got := tell(Next(everyTen(), cursor(10), n, at(29))); got != "wait" {
+	if got := tell(Next(everyTen(), decided(10), n, at(29))); got != "wait" {
 		t.Error(got)
 	}
 }
 
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	want := func(w record.Want) *State { return cursor(1000, Want{Want: w, ID: record.ID{Tick: 50, N: 1}, Rev: 3}) }
+	want := func(w record.Want) *State { return decided(1000, Want{Want: w, ID: record.ID{Tick: 50, N: 1}, Rev: 3}) }
 	for name, c := range map[string]struct {
 		change func(*Job, *State, *Node)
 		want   record.Want
@@ -175,7 +175,7 @@ func TestRequests(t *testing.T) {
 // Its marker may have gone early, with its child alive until its own deadline.
 func TestALostStartIsSettledForItsTTL(t *testing.T) {
 	t.Parallel()
-	s := cursor(1000)
+	s := decided(1000)
 	s.Opens = []Open{{Open: record.Open{TTL: 10_000, Kind: record.Scheduled, Attempt: 1}, ID: record.ID{Tick: 50}, Rev: 9, Gone: 100 * time.Second}}
 	n := fit("a")
 	n.Mono = 104 * time.Second
@@ -200,7 +200,7 @@ func TestNodesTakeTurns(t *testing.T) {
 		var best string
 		var when time.Time
 		for _, h := range hosts {
-			a := Next(everyTen(func(j *Job) { j.Prefer = Spread }), cursor(tick-10), fit(h), at(float64(tick)))
+			a := Next(everyTen(func(j *Job) { j.Prefer = Spread }), decided(tick-10), fit(h), at(float64(tick)))
 			if d := a.At.Sub(at(float64(tick))); d < 0 || d >= spreadOver {
 				t.Fatalf("%s waits %v", h, d)
 			}
@@ -217,7 +217,7 @@ func TestNodesTakeTurns(t *testing.T) {
 	}
 	// Sticky: who had the last one has the next one.
 	sticky := everyTen(func(j *Job) { j.Prefer = Sticky })
-	s := cursor(10)
+	s := decided(10)
 	s.Cursor.Host = "b"
 	mine, other := Next(sticky, s, fit("b"), at(20)), Next(sticky, s, fit("a"), at(20))
 	if !mine.At.Equal(at(20)) || other.At.Sub(at(20)) < stickFor {
@@ -228,7 +228,7 @@ func TestNodesTakeTurns(t *testing.T) {
 func TestEachHostForItself(t *testing.T) {
 	t.Parallel()
 	j := everyTen(func(j *Job) { j.OnAll, j.Prefer = true, Spread })
-	s := behind(cursor(10), record.ID{Tick: 10, Host: "b"})
+	s := behind(decided(10), record.ID{Tick: 10, Host: "b"})
 	if got := tell(Next(j, s, fit("a"), at(20))); got != "run at 20 20@a scheduled" {
 		t.Error(got)
 	}
@@ -247,7 +247,7 @@ func TestEachHostForItself(t *testing.T) {
 func TestNoTickIsPassedOver(t *testing.T) {
 	t.Parallel()
 	for _, c := range []CatchUp{{}, {Last: true, Window: time.Hour}, {All: true, Window: time.Hour, Max: 7}, {All: true, Window: 95 * time.Second}} {
-		s, told := cursor(0), map[int64]int{}
+		s, told := decided(0), map[int64]int{}
 		for now := 3600.0; ; now++ {
 			a := Next(everyTen(func(j *Job) { j.CatchUp = c }), s, fit("a"), at(now))
 			if a.Verb == Wait {

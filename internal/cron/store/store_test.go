@@ -10,13 +10,10 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/goleak"
 
 	"github.com/go-coord/coord/coordtest"
 	"github.com/go-coord/coord/internal/cron/record"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // desk is a store on an etcd in memory, with a job and a session.
 type desk struct {
