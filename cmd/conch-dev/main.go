@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/cli/command"
+	"github.com/go-coord/coord/internal/cli/daemon"
 	"github.com/go-coord/coord/internal/cli/dev"
 	"github.com/go-coord/coord/internal/etcd/embed"
 )
@@ -24,7 +25,7 @@ func main() {
 		self = "/proc/self/exe"
 	}
 	env, ending := cli.Process()
-	code := dev.Dev{Run: command.Main, Self: self}.Main(context.Background(), env)
+	code := dev.Dev{Run: command.Main, Daemon: daemon.Main, Self: self}.Main(context.Background(), env)
 	ending.Close()
 	os.Exit(code)
 }

@@ -51,6 +51,7 @@ type shell struct {
 	home    string
 	signals chan os.Signal
 	at      string // the default endpoint: one at which nothing answers
+	daemon  func(context.Context, cli.Env) int
 
 	// What conch, which this test stands in for, was given.
 	ran  bool
@@ -95,7 +96,7 @@ func (s *shell) runTo(stdout, stderr *output, args []string, environ ...string) 
 		s.t.Fatal(err)
 	}
 	s.ran = false
-	d := Dev{Self: self, Default: s.at, Grace: 300 * time.Millisecond, Run: func(_ context.Context, env cli.Env) int {
+	d := Dev{Self: self, Default: s.at, Grace: 300 * time.Millisecond, Daemon: s.daemon, Run: func(_ context.Context, env cli.Env) int {
 		s.ran, s.args, s.env = true, env.Args, env
 		return 7
 	}}
@@ -124,6 +125,7 @@ func TestCommandsThatRunAsTheyAre(t *testing.T) {
 		"version":                         {[]string{"version"}, nil},
 		"help":                            {[]string{"--dial-timeout", "1s", "help"}, nil},
 		"a command's help":                {[]string{"elect", "-h"}, nil},
+		"an explanation":                  {[]string{"cron", "explain", "@daily"}, nil},
 		"completion by the shell":         {[]string{"__complete", "el"}, nil},
 		"a flag names a dead one":         {[]string{"elect", "x", "--endpoints", dead, "--", "true"}, nil},
 		"the flag in one word":            {[]string{"elect", "--endpoints=" + dead, "x", "--", "true"}, nil},
@@ -286,6 +288,41 @@ func TestServe(t *testing.T) {
 			s.signals <- syscall.SIGTERM
 			<-done
 		})
+	}
+}
+
+// It has results to write: the member is there until it has ended.
+func TestADaemonRunsWhileTheMemberIsServed(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	began, finish := make(chan cli.Env, 1), make(chan struct{})
+	s.daemon = func(_ context.Context, env cli.Env) int {
+		signals, stop := env.Signals()
+		defer stop()
+		began <- env
+		for _, want := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
+			if got := <-signals; got != want {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		}
+		if !embed.Answers(t.Context(), env.Args[1:]) {
+			t.Error("the member has gone")
+		}
+		close(finish)
+		return 0
+	}
+	done := make(chan int)
+	var stdout, stderr output
+	go func() { done <- s.runTo(&stdout, &stderr, []string{"serve"}) }()
+	env := <-began
+	if env.Name != "conchd" || env.Args[0] != "--endpoints" || !strings.HasPrefix(env.Args[1], "unix:///") {
+		t.Errorf("%s %q", env.Name, env.Args)
+	}
+	s.signals <- syscall.SIGTERM
+	s.signals <- syscall.SIGINT
+	<-finish
+	if code := <-done; code != 0 {
+		t.Errorf("code %d, %s", code, &stderr)
 	}
 }
 

@@ -17,13 +17,14 @@ The member is shared by all shells of a user, ends a minute after its last clien
 used only where no endpoint is named, by flag or by variable, and nothing answers at ` + fallback + `.
 
 Command of its own:
-  serve        Run the member, or keep it alive, until Ctrl-C.
+  serve        Run the member, or keep it alive, and a conchd on it, until Ctrl-C.
 
 What follows is the help of conch.
 
 `
 
-const serveHelp = `Run the etcd member that conch-dev shares between all shells of a user, or keep it alive, until Ctrl-C.
+const serveHelp = `Run the etcd member that conch-dev shares between all shells of a user, or keep it alive, until Ctrl-C. A conchd
+runs on it meanwhile: jobs of "conch-dev cron" are run here, as this user.
 
   conch-dev serve
 

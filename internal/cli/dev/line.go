@@ -42,6 +42,9 @@ func (l line) offline() bool {
 		}
 	}
 	command := l.command()
+	if i := slices.Index(l.own, command); command == "cron" && i+1 < len(l.own) {
+		return slices.Contains([]string{"explain", "validate"}, l.own[i+1])
+	}
 	return strings.HasPrefix(command, "__") || slices.Contains([]string{"version", "completion", "help", "fence"}, command)
 }
 
