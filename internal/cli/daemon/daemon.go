@@ -104,8 +104,8 @@ func (f *flags) run(ctx context.Context, env cli.Env, d Daemon) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	hurry := make(chan struct{}, 1)
-	o := f.options(env, client, pool, log, manager)
-	o.Hurry, o.Now = hurry, d.Now
+	o := f.options(env, client, pool, log, manager, d.Now)
+	o.Hurry = hurry
 	ended := make(chan error, 1)
 	go func() { ended <- cron.Run(ctx, o) }()
 	for {
@@ -155,14 +155,17 @@ func (f *flags) reach(ctx context.Context, client *clientv3.Client) error {
 	return f.Reach(ctx, client, func(ctx context.Context) error { return cli.Permitted(ctx, client, needs...) })
 }
 
-func (f *flags) options(env cli.Env, client *clientv3.Client, pool *shared.Pool, log *slog.Logger, manager *cli.Notifier) cron.Options {
+func (f *flags) options(
+	env cli.Env, client *clientv3.Client, pool *shared.Pool, log *slog.Logger, manager *cli.Notifier, now func() time.Time,
+) cron.Options {
 	own := "?"
 	if u, err := user.Current(); err == nil {
 		own = u.Username
 	}
 	return cron.Options{
 		Client: client, Host: f.host, Labels: f.labels, User: own, Users: f.users,
-		Runner: worker.New(worker.Options{Pool: pool, Environ: env.ChildEnviron(), Margin: f.killMargin, Logger: log}),
+		Runner: worker.New(worker.Options{Pool: pool, Environ: env.ChildEnviron(), Margin: f.killMargin, Now: now, Logger: log}),
+		Now:    now,
 		TTL:    f.ttl, Margin: f.killMargin,
 		MaxRunning: f.maxRunning, DrainTimeout: orNone(f.drain), MaxSkew: f.maxSkew, ReadOnly: f.readOnly, Version: cli.Version,
 		Logger:     log,

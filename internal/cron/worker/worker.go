@@ -26,6 +26,8 @@ type Options struct {
 	Environ []string
 	// Margin is what the deadlines leave for scheduling and reaping.
 	Margin time.Duration
+	// Now is the clock by which it is told when a process was started. Default time.Now.
+	Now func() time.Time
 	// Logger gets what must be known of a run beside its result.
 	Logger *slog.Logger
 }
@@ -34,7 +36,12 @@ type Options struct {
 type Worker struct{ Options }
 
 // New makes a worker.
-func New(o Options) *Worker { return &Worker{o} }
+func New(o Options) *Worker {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Worker{o}
+}
 
 // Run is cron.Runner's.
 func (w *Worker) Run(ctx context.Context, s cron.Start, h hold.Hold) cron.Ended {
@@ -49,7 +56,7 @@ func (w *Worker) Run(ctx context.Context, s cron.Start, h hold.Hold) cron.Ended 
 	}
 
 	log := w.Logger.With(slog.String("id", s.ID.String()))
-	eye := &witness{Share: share, started: s.Started, over: make(chan struct{})}
+	eye := &witness{Share: share, now: w.Now, started: s.Started, over: make(chan struct{})}
 	out := supervise.Run(ctx, supervise.Config{
 		Kind: "cron", Name: s.Job, Path: p.file, Argv: p.argv, Env: p.env, Dir: s.Spec.Cwd,
 		Stdin: p.stdin, Stdout: p.out.path, Stderr: p.out.path, Credential: p.who.credential, Umask: p.umask,
@@ -93,6 +100,7 @@ func (a held) Acquire(context.Context, func([]byte)) (hold.Hold, error) { return
 // is closed.
 type witness struct {
 	*shared.Share
+	now     func() time.Time
 	started func(pid int)
 	over    chan struct{} // nobody listens any more
 	passing sync.WaitGroup
@@ -107,7 +115,7 @@ func (w *witness) Events() <-chan guard.Event {
 		defer close(passed)
 		for e := range w.Share.Events() {
 			if e.Kind == guard.KindStarted {
-				w.pid, w.at = e.Pid, time.Now().Add(-max(0, coord.Now()-e.Time))
+				w.pid, w.at = e.Pid, w.now().Add(-max(0, coord.Now()-e.Time))
 				w.started(e.Pid)
 			}
 			select {
