@@ -12,7 +12,7 @@ import (
 )
 
 // aliases are the commands that the executable can be named for.
-var aliases = map[string]bool{"elect": true, "sema": true}
+var aliases = map[string]bool{"elect": true, "sema": true, "cron": true}
 
 // Main runs the command that env asks for and returns its exit code.
 func Main(ctx context.Context, env cli.Env) int {
@@ -58,6 +58,7 @@ const rootExample = `  conch elect reports -- ./make-reports  run it while this 
   conch elect reports --who              who leads, and who waits
   conch sema uploads --max 3 -- ./upload run it while this host holds one of three slots
   conch evict elect reports              ask who leads to leave
+  conch cron ls --last                   jobs, when they are due, and how they ended
   conch status                           everything that is held, and which hosts are up`
 
 func (c *call) root() *cobra.Command {
