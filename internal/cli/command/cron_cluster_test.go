@@ -9,7 +9,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/go-coord/coord/internal/cron"
+	engine "github.com/go-coord/coord/internal/cron"
 	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/etcd/etcdtest"
 	"github.com/go-coord/coord/internal/hold"
@@ -97,10 +97,10 @@ func (c *cronCluster) exists(key string) bool {
 }
 
 // node runs an engine until the test ends, or the function is called that it gives. It is registered when this returns.
-func (c *cronCluster) node(host string, change ...func(*cron.Options)) (stop func()) {
+func (c *cronCluster) node(host string, change ...func(*engine.Options)) (stop func()) {
 	c.Helper()
 	ready := make(chan struct{})
-	o := cron.Options{
+	o := engine.Options{
 		Client: c.client, Host: host, Runner: cronRunner{c}, User: "root", Version: "1.2.3", TTL: time.Minute, DrainTimeout: -1,
 		Registered: func() { close(ready) },
 	}
@@ -109,7 +109,7 @@ func (c *cronCluster) node(host string, change ...func(*cron.Options)) (stop fun
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- cron.Run(ctx, o) }()
+	go func() { ended <- engine.Run(ctx, o) }()
 	over := false
 	stop = func() {
 		if cancel(); !over {
@@ -131,9 +131,9 @@ func (c *cronCluster) node(host string, change ...func(*cron.Options)) (stop fun
 // cronRunner runs nothing: "true" and "exit N" are over at once, and "hang" lasts until it is released or asked to end.
 type cronRunner struct{ c *cronCluster }
 
-func (r cronRunner) Run(ctx context.Context, s cron.Start, h hold.Hold) cron.Ended {
+func (r cronRunner) Run(ctx context.Context, s engine.Start, h hold.Hold) engine.Ended {
 	s.Started(1)
-	how := cron.Ended{Started: time.Now(), Pid: 1, Output: record.Output{Tail: "so it went\n", Bytes: 11}}
+	how := engine.Ended{Started: time.Now(), Pid: 1, Output: record.Output{Tail: "so it went\n", Bytes: 11}}
 	switch s.Spec.Cmd[0] {
 	case "exit":
 		how.Code, _ = strconv.Atoi(s.Spec.Cmd[1])
