@@ -146,7 +146,7 @@ func (n *node) ask(t *attempt, job string) {
 	case t.start != nil:
 		t.rev, t.won, t.err = n.store.Claim(ctx, *t.start)
 	case t.say != nil:
-		t.rev, t.won, t.err = n.store.Decide(ctx, *t.say)
+		t.rev, t.won, t.err = n.store.Decide(ctx, t.say)
 	default:
 		t.won, t.err = n.store.Finish(ctx, *t.end)
 		return // if it is not known, the next look will tell
@@ -182,8 +182,9 @@ func (n *node) answered(e *entry, t *attempt) {
 	case t.err != nil:
 		n.refused(e, t)
 	case !t.won:
-		e.shy = n.Now().Add(shyFor)
+		e.shy, e.losses = n.Now().Add(min(shyFor<<min(e.losses, 8), shyMost)), e.losses+1
 	default:
+		e.losses = 0
 		n.applied(e, t)
 	}
 	if t.start != nil && (t.err != nil || !t.won) {
@@ -226,7 +227,7 @@ func (n *node) applied(e *entry, t *attempt) {
 		n.ended(e, t.end.Result)
 	default:
 		if t.say.Ask != nil && news {
-			e.state.Wants = append(e.state.Wants, plan.Want{Want: *t.say.Ask, ID: store.Asked(a.ID), Rev: t.rev})
+			e.state.Wants = append(e.state.Wants, plan.Want{Want: *t.say.Ask, ID: t.say.AskID, Rev: t.rev})
 		}
 		for _, r := range []*record.Result{t.say.Superseded, t.say.Result} {
 			if r != nil {

@@ -23,6 +23,7 @@ type entry struct {
 	busy   bool      // a transaction about it is under way
 	ready  bool      // it waits for its turn
 	shy    time.Time // it lost a race: what it knows is old, and news is on its way
+	losses int       // races lost since something was last learned of it: it may be about nothing
 	wins   int       // results written since the last look at its history
 	broken string    // why its spec cannot be read
 	// seen is when this node first saw its schedule, changed when it saw it change; zero: not yet.

@@ -174,7 +174,7 @@ func (n *node) changed(e *entry) {
 		delete(n.jobs, e.name)
 		return
 	}
-	e.shy = time.Time{}
+	e.shy, e.losses = time.Time{}, 0
 	n.consider(e)
 }
 

@@ -9,8 +9,12 @@ import (
 	"github.com/go-coord/coord/internal/cron/record"
 )
 
-// shyFor is how long a node that lost a race waits for the news before it looks again.
-const shyFor = 250 * time.Millisecond
+// shyFor is how long a node that lost a race waits for the news before it looks again; twice as long each time that none comes, up
+// to shyMost.
+const (
+	shyFor  = 250 * time.Millisecond
+	shyMost = 15 * time.Second
+)
 
 // idleFor is how long nothing is decided about a job for which the moment to decide has come, and no decision.
 const idleFor = 100 * time.Millisecond
@@ -97,7 +101,7 @@ func (n *node) consider(e *entry) {
 		return
 	}
 	now := n.Now()
-	if now.Before(e.shy) && e.shy.Sub(now) <= shyFor { // a clock that was set back makes nobody wait
+	if now.Before(e.shy) && e.shy.Sub(now) <= shyMost { // a clock that was set back makes nobody wait
 		n.agenda.set(e, e.shy)
 		return
 	}

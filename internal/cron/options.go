@@ -62,6 +62,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Registered is called once, when the node is registered and knows all jobs.
 	Registered func()
+	// Proven is told of each registration that is proven, with what another process needs to take it away if this one is
+	// killed. It must not block.
+	Proven func(coord.TermKeys)
 	// Metrics is told what happens.
 	Metrics Metrics
 }

@@ -60,6 +60,9 @@ func (n *node) prove(ctx context.Context) {
 func (n *node) proven(p *coord.Proof) {
 	n.proof = p
 	n.Logger.Info("registered", slog.String("host", n.Host), slog.String("lease", hold.FormatLease(int64(p.Keys().Lease))))
+	if n.Proven != nil {
+		n.Proven(p.Keys())
+	}
 	n.card()
 	if n.listed() {
 		n.begin()

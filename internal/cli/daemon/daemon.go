@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"os/user"
+	"sync"
 	"syscall"
 	"time"
 
@@ -106,6 +107,13 @@ func (f *flags) run(ctx context.Context, env cli.Env, d Daemon) error {
 	hurry := make(chan struct{}, 1)
 	o := f.options(env, client, pool, log, manager, d.Now)
 	o.Hurry = hurry
+	after := newLegacy(pool)
+	o.Proven = after.leave
+	inner, done := context.WithCancel(context.WithoutCancel(ctx))
+	var legacies sync.WaitGroup
+	legacies.Go(func() { after.run(inner) })
+	leave := func() { done(); legacies.Wait() }
+	defer leave()
 	ended := make(chan error, 1)
 	go func() { ended <- cron.Run(ctx, o) }()
 	for {
@@ -123,6 +131,7 @@ func (f *flags) run(ctx context.Context, env cli.Env, d Daemon) error {
 				}
 			}
 		case err := <-ended:
+			leave()
 			bye, cancel := context.WithTimeout(context.Background(), partWithin)
 			defer cancel()
 			if left := pool.Close(bye); left != nil {

@@ -77,8 +77,9 @@ type Verdict struct {
 	// Behind, if its revision is not 0, is the open record because of which it is so.
 	Behind    record.ID
 	BehindRev int64
-	// Ask is a request that is put in its place, as the number Ask.N of the same tick.
-	Ask *record.Want
+	// Ask is a request that is put in its place, with the first number that nothing has.
+	Ask   *record.Want
+	AskID record.ID // set by Decide
 	// Superseded is the result of the request that Want names, whose place this one takes; nil: there is none.
 	Superseded *record.Result
 	// Kill asks for the end of what is in the way, which is Behind.
@@ -88,11 +89,42 @@ type Verdict struct {
 // Asked is the number that a request has which takes the place of a start.
 func Asked(id record.ID) record.ID { id.N++; return id }
 
-// Decide records a verdict.
-func (s *Store) Decide(ctx context.Context, v Verdict) (rev int64, won bool, err error) {
+// Decide records a verdict. Where the number of its request is taken, it takes the next one, and says so in v.AskID.
+func (s *Store) Decide(ctx context.Context, v *Verdict) (rev int64, won bool, err error) {
+	v.AskID = Asked(v.ID)
+	for range askTries {
+		rev, won, err = s.decide(ctx, v)
+		if won || err != nil || v.Ask == nil {
+			return rev, won, err
+		}
+		free, err := s.free(ctx, v.Job, v.AskID)
+		if free || err != nil {
+			return rev, false, err
+		}
+		v.AskID.N++
+	}
+	return rev, false, nil
+}
+
+// free reports whether nothing has an id yet.
+func (s *Store) free(ctx context.Context, job string, id record.ID) (bool, error) {
+	got, err := s.client.Txn(ctx).Then(
+		clientv3.OpGet(record.Key(record.Fires, job, id), clientv3.WithCountOnly()),
+		clientv3.OpGet(record.Key(record.Wants, job, id), clientv3.WithCountOnly()),
+	).Commit()
+	if err != nil {
+		return false, fmt.Errorf("read claims: %w", err)
+	}
+	return got.Responses[0].GetResponseRange().Count+got.Responses[1].GetResponseRange().Count == 0, nil
+}
+
+func (s *Store) decide(ctx context.Context, v *Verdict) (rev int64, won bool, err error) {
 	cmps := v.compares(v.ID)
 	if v.BehindRev != 0 {
 		cmps = append(cmps, clientv3.Compare(clientv3.CreateRevision(record.OpenKey(v.Job, v.Behind)), "=", v.BehindRev))
+	}
+	if v.Ask != nil {
+		cmps = append(cmps, unused(v.Job, v.AskID)...)
 	}
 	return s.commit(ctx, []time.Duration{v.Keep, v.Retain}, func(bucket []clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op) {
 		claims, results := clientv3.WithLease(bucket[0]), clientv3.WithLease(bucket[1])
@@ -103,13 +135,18 @@ func (s *Store) Decide(ctx context.Context, v Verdict) (rev int64, won bool, err
 			}
 		}
 		if v.Ask != nil {
-			ops = append(ops, clientv3.OpPut(record.Key(record.Wants, v.Job, Asked(v.ID)), record.Encode(v.Ask)))
+			ops = append(ops, clientv3.OpPut(record.Key(record.Wants, v.Job, v.AskID), record.Encode(v.Ask)))
 		}
 		if v.Kill != nil {
 			ops = append(ops, clientv3.OpPut(record.Key(record.Kills, v.Job, v.Behind), record.Encode(v.Kill), claims))
 		}
 		return cmps, ops
 	})
+}
+
+// unused are the conditions under which an id may be given to a request.
+func unused(job string, id record.ID) []clientv3.Cmp {
+	return []clientv3.Cmp{absent(record.Key(record.Fires, job, id)), absent(record.Key(record.Wants, job, id))}
 }
 
 func (g *Ground) compares(id record.ID) []clientv3.Cmp {

@@ -22,7 +22,7 @@ type End struct {
 	Retain  time.Duration
 	// Settled: somebody else's start, whose run marker must not stand.
 	Settled bool
-	// Again, if not nil, asks for another attempt, which has the number Next.
+	// Again, if not nil, asks for another attempt, under the number Next or a later one.
 	Again *record.Want
 	Next  record.ID
 }
@@ -33,6 +33,21 @@ type End struct {
 // Where etcd has no space left the start is taken away all the same, which needs none, so that the job goes on; the error
 // wraps rpctypes.ErrNoSpace, and Publish writes the result later.
 func (s *Store) Finish(ctx context.Context, e End) (was bool, err error) {
+	for range askTries {
+		if was, err = s.finish(ctx, e); was || err != nil || e.Again == nil {
+			return was, err
+		}
+		// Perhaps it was only the number.
+		free, err := s.free(ctx, e.Job, e.Next)
+		if free || err != nil {
+			return false, err
+		}
+		e.Next.N++
+	}
+	return false, nil
+}
+
+func (s *Store) finish(ctx context.Context, e End) (was bool, err error) {
 	cmps := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(record.OpenKey(e.Job, e.ID)), "=", e.OpenRev)}
 	if e.Settled {
 		cmps = append(cmps, absent(record.Key(record.Runs, e.Job, e.ID)))
@@ -44,10 +59,11 @@ func (s *Store) Finish(ctx context.Context, e End) (was bool, err error) {
 	}
 	_, was, err = s.commit(ctx, []time.Duration{e.Retain}, func(leases []clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op) {
 		ops := append(slices.Clone(away), putResult(e.Result, leases[0]))
-		if e.Again != nil {
-			ops = append(ops, clientv3.OpPut(record.Key(record.Wants, e.Job, e.Next), record.Encode(e.Again)))
+		if e.Again == nil {
+			return cmps, ops
 		}
-		return cmps, ops
+		again := clientv3.OpPut(record.Key(record.Wants, e.Job, e.Next), record.Encode(e.Again))
+		return append(slices.Clone(cmps), unused(e.Job, e.Next)...), append(ops, again)
 	})
 	if !errors.Is(err, rpctypes.ErrNoSpace) {
 		return was, err

@@ -148,7 +148,7 @@ func TestAVerdict(t *testing.T) {
 	v.Result = &record.Result{RunID: "j/20", Status: record.Skipped}
 	v.Ask, v.Kill = &record.Want{Kind: record.Replace}, &record.Kill{By: "a"}
 	v.Superseded = &record.Result{RunID: "j/10.1", Status: record.Skipped}
-	if _, won, err := d.Decide(t.Context(), v); err != nil || !won {
+	if _, won, err := d.Decide(t.Context(), &v); err != nil || !won {
 		t.Fatal(won, err)
 	}
 	for _, key := range []string{
@@ -160,7 +160,7 @@ func TestAVerdict(t *testing.T) {
 	}
 	// What was in the way has gone: then it is no reason any more.
 	v.ID, v.BehindRev = record.ID{Tick: 30}, rev+100
-	if _, won, err := d.Decide(t.Context(), v); err != nil || won {
+	if _, won, err := d.Decide(t.Context(), &v); err != nil || won {
 		t.Error(won, err)
 	}
 }
@@ -206,6 +206,41 @@ func TestTheEndOfAStart(t *testing.T) {
 	}
 	if _, won := d.claim(d.start(20, func(s *Start) { s.CursorRev = rev })); !won {
 		t.Error("the next one is not claimed")
+	}
+}
+
+// A request by hand may have the number that another attempt would have.
+func TestANumberThatIsTakenIsLeftOut(t *testing.T) {
+	d := newDesk(t)
+	rev, _ := d.claim(d.start(10))
+	for _, key := range []string{record.Key(record.Wants, "j", record.ID{Tick: 10, N: 1}), record.Key(record.Fires, "j", record.ID{Tick: 10, N: 2})} {
+		_, err := d.m.Put(key, "x", 0)
+		d.must(err)
+	}
+	end := End{
+		Job: "j", ID: record.ID{Tick: 10}, OpenRev: rev, Result: &record.Result{RunID: "j/10"}, Retain: time.Hour,
+		Again: &record.Want{Kind: record.Retry, Attempt: 2}, Next: record.ID{Tick: 10, N: 1},
+	}
+	if was, err := d.Finish(t.Context(), end); !was || err != nil {
+		t.Fatal(was, err)
+	}
+	if d.m.Get(record.Key(record.Wants, "j", record.ID{Tick: 10, N: 3})) == nil || string(d.m.Get(record.Key(record.Wants, "j", record.ID{Tick: 10, N: 1})).Value) != "x" {
+		t.Errorf("requests %q", d.m.Keys(record.Wants))
+	}
+	v := Verdict{Ground: d.ground(), ID: record.ID{Tick: 20}, Ask: &record.Want{Kind: record.Queued}}
+	_, err := d.m.Put(record.Key(record.Wants, "j", record.ID{Tick: 20, N: 1}), "x", 0)
+	d.must(err)
+	if _, won, err := d.Decide(t.Context(), &v); !won || err != nil || v.AskID.N != 2 {
+		t.Error(won, err, v.AskID)
+	}
+	// Not for ever.
+	for n := range askTries + 2 {
+		_, err := d.m.Put(record.Key(record.Fires, "j", record.ID{Tick: 30, N: n + 1}), "x", 0)
+		d.must(err)
+	}
+	v.ID = record.ID{Tick: 30}
+	if _, won, err := d.Decide(t.Context(), &v); won || err != nil {
+		t.Error(won, err)
 	}
 }
 
