@@ -65,7 +65,7 @@ func (l *legacy) attend(ctx context.Context, share *shared.Share, keys coord.Ter
 		if share.Send(guard.Request{Op: guard.OpBequeath, Run: run, Testament: raw}) != nil {
 			return keys
 		}
-		for former := keys; keys == former; {
+		for lease, rev := keys.Lease, keys.Rev; keys.Lease == lease && keys.Rev == rev; {
 			select {
 			case e, ok := <-share.Events():
 				if !ok || e.Kind == guard.KindLost {
