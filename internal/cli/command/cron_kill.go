@@ -96,8 +96,9 @@ func (c *call) completeRuns(f *cronKillFlags) cobra.CompletionFunc {
 	}
 }
 
+// needs are what it takes. A put on a lease takes permission to write every key that is on it: those of the daemon.
 func (f *cronKillFlags) needs() []cli.Need {
-	return append(reads(store.LookAreas(f.name)...), writes(record.Range(record.Kills, f.name))...)
+	return append(reads(store.LookAreas(f.name)...), writes(record.Range(record.Kills, f.name), record.Runs, record.Nodes, record.Cards)...)
 }
 
 // means reports whether a start is one of those that are meant.

@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/go-coord/coord/internal/cron/record"
 )
 
@@ -29,6 +31,21 @@ func TestCronRunStartsAJobOnceAndSaysHowItEnded(t *testing.T) {
 	}
 	if n := strings.Count(c.says(0, "history", "good", "-o", "json"), `"kind":"manual"`); n != 3 {
 		t.Errorf("%d starts, want 3", n)
+	}
+	schema, err := jsonschema.NewCompiler().Compile("../../../docs/schema/result.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"good", "bad", "everywhere"} {
+		for line := range strings.Lines(c.says(0, "history", name, "-o", "json")) {
+			doc, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+			if err == nil {
+				err = schema.Validate(doc)
+			}
+			if err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"strconv"
 	"time"
@@ -106,8 +105,8 @@ func (w *awaited) untaken(ctx context.Context, client *clientv3.Client) error {
 	}
 	for _, a := range is.Asked {
 		if a.ID == w.id {
-			return fmt.Errorf("%w: nobody has taken %s/%s, and %d nodes are registered; the request stays until one records it as missed",
-				hold.ErrNotAcquired, w.job, w.id, len(is.Peers))
+			return refuse(hold.ErrNotAcquired, "nobody has taken %s/%s, and %d nodes are registered; the request stays until one records it as missed",
+				w.job, w.id, len(is.Peers))
 		}
 	}
 	return nil
