@@ -139,10 +139,15 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
+// entryLeast is how long at least a node waits for the registration of one that went before. One that lives is told from one that is
+// gone much sooner, by its renewals; but each change of etcd's leader gives what is gone its whole time again.
+const entryLeast = time.Minute
+
 // liveness is how a node registers.
 func (o *Options) liveness() coord.LivenessOptions {
 	return coord.LivenessOptions{
-		Prefix: record.Nodes, LeaseTTLSec: int64(o.TTL / time.Second), Grace: o.Grace, Margin: o.Margin, Logger: o.Logger, Clock: o.Mono,
+		DuplicateWait: max(entryLeast, 4*o.TTL),
+		Prefix:        record.Nodes, LeaseTTLSec: int64(o.TTL / time.Second), Grace: o.Grace, Margin: o.Margin, Logger: o.Logger, Clock: o.Mono,
 	}
 }
 
