@@ -69,12 +69,15 @@ func (n *node) launch(e *entry, t *attempt) {
 		n.finish(e, r, n.never(e, r, why))
 		return
 	}
+	if r.act.Kind == record.Scheduled && n.Now().Sub(a.Due) > plan.LateAfter {
+		r.act.Kind = record.Late // the answer took its time
+	}
 	r.hold = n.holdOf(e, r)
 	if k, ok := n.kills[r.run]; ok {
 		r.kill(k)
 	}
-	log.Info("claimed", slog.String("kind", string(a.Kind)), slog.Int64("late_ms", n.Now().Sub(a.Due).Milliseconds()))
-	s := Start{Job: e.name, Spec: e.spec, ID: a.ID, Kind: a.Kind, Attempt: a.Attempt, Started: func(int) {
+	log.Info("claimed", slog.String("kind", string(r.act.Kind)), slog.Int64("late_ms", n.Now().Sub(a.Due).Milliseconds()))
+	s := Start{Job: e.name, Spec: e.spec, ID: a.ID, Kind: r.act.Kind, Attempt: a.Attempt, Started: func(int) {
 		n.post(func() { n.begun(r) })
 	}}
 	timeout := time.AfterFunc(e.spec.RunTime(), func() { r.end(errRunTTL) })
@@ -117,6 +120,9 @@ func (n *node) result(e *entry, r *running, how Ended) *record.Result {
 		res.StartedAt = record.StampOf(how.Started)
 		res.LateMS = max(0, how.Started.Sub(r.act.Due).Milliseconds())
 		res.WallMS = ended.Sub(how.Started).Milliseconds()
+		if res.Kind == record.Scheduled && how.Started.Sub(r.act.Due) > plan.LateAfter {
+			res.Kind = record.Late
+		}
 	}
 	res.Status, res.Reason, res.Detail = r.verdict(how)
 	return res

@@ -46,6 +46,22 @@ func TestALostReplyStartsOnce(t *testing.T) {
 	}
 }
 
+func TestAClaimThatTakesLongIsALateStart(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@every 1m","cmd":["true"]}`)
+		w.node("a")
+		w.until(50 * time.Second)
+		w.m.Inject(coordtest.Rule{Method: coordtest.Txn, When: coordtest.Puts(record.Fires), Times: 1, Action: coordtest.Delay(1500 * time.Millisecond)})
+		w.until(125 * time.Second)
+		w.want("j", "60 late success", "120 success")
+		for i, kind := range []record.Kind{record.Late, record.Scheduled} {
+			if got := w.ran("j"); len(got) != 2 || got[i].kind != kind {
+				t.Errorf("started %+v, want %s", got, kind)
+			}
+		}
+	})
+}
+
 func TestAPauseIsABarrier(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.add("j", `{"schedule":"@every 10s","cmd":["true"]}`)

@@ -16,8 +16,8 @@ const (
 	missedOver = 500 * time.Millisecond
 	// elsewhereFor is how long a node leaves a request to others that should rather meet it.
 	elsewhereFor = 10 * time.Second
-	// lateAfter is from when on a start is called late.
-	lateAfter = time.Second
+	// LateAfter is from when on a start is called late.
+	LateAfter = time.Second
 )
 
 // Next says what the node does next about a job, as of now.

@@ -82,7 +82,7 @@ func (d *decision) onTime(t int64, deadline time.Duration) Act {
 		Verb: Run, At: d.due(t).Add(d.delay(t, deadline)), ID: record.ID{Tick: t, Host: d.host()}, Kind: record.Scheduled, Attempt: 1,
 		Alone: d.job.Overlap != Allow, By: end, Due: d.due(t),
 	}
-	if later(a.At, d.now).Sub(a.Due) > lateAfter {
+	if later(a.At, d.now).Sub(a.Due) > LateAfter {
 		a.Kind = record.Late
 	}
 	open := d.open()
