@@ -105,9 +105,9 @@ func (f *fleet) stop(d *daemonProcess) {
 }
 
 // freeze stops a daemon for a while.
-func (f *fleet) freeze(d *daemonProcess, for_ time.Duration) {
+func (f *fleet) freeze(d *daemonProcess, span time.Duration) {
 	d.Stop()
-	time.Sleep(for_) // that it does nothing all the while is the point
+	time.Sleep(span) // that it does nothing all the while is the point
 	d.Signal(syscall.SIGCONT)
 }
 
@@ -224,6 +224,16 @@ func (f *fleet) running(job string) record.ID {
 	}
 	f.Fatalf("%s does not run; %s", job, f.logs())
 	return record.ID{}
+}
+
+// until waits for something that etcd shows. It polls: what is waited for is in several areas.
+func (f *fleet) until(what string, done func() bool) {
+	f.Helper()
+	for end := time.Now().Add(patience); !done(); time.Sleep(50 * time.Millisecond) { // a poll of etcd
+		if time.Now().After(end) {
+			f.Fatalf("%s; %s", what, f.logs())
+		}
+	}
 }
 
 // keys are those below a prefix.

@@ -138,7 +138,7 @@ func (l *ledger) judge(r record.Result, e entry, first int64) {
 		l.Errorf("%s, and nothing was started", says)
 	case r.Status == record.Success && r.Pid != e.pid:
 		l.Errorf("%s: pid %d, and it was %d", says, r.Pid, e.pid)
-	case r.Kind == record.Scheduled && r.LateMS > 2500 && r.Status.Started():
+	case r.Kind == record.Scheduled && r.LateMS > 1000:
 		l.Errorf("%s: %d ms late, and not called late", says, r.LateMS)
 	}
 }
