@@ -90,7 +90,7 @@ func Run(ctx context.Context, o Options) error {
 		lazy: map[*entry]struct{}{}, running: map[string]*running{}, stuck: map[string]bool{}, cards: make(chan record.Card, 1), since: o.Now(), seed: newSeed(),
 	}
 	if !o.ReadOnly {
-		if n.live, err = coord.RegisterHostLiveness(ctx, o.Client, o.metadata(), o.liveness()); err != nil {
+		if n.live, err = o.register(ctx); err != nil {
 			return fmt.Errorf("register node: %w", err)
 		}
 	}

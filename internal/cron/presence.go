@@ -3,6 +3,7 @@ package cron
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -33,6 +34,23 @@ type peer struct {
 	card    record.Card
 	carded  bool
 	offsets []time.Duration // of its clock from this one, the latest last
+}
+
+// register registers the node. While it waits for the registration of a daemon that was killed, etcd may fail for so long that
+// the session is lost on which it waits: that is trouble like any later one, and it begins again.
+func (o *Options) register(ctx context.Context) (*coord.HostLiveness, error) {
+	for pause := againFirst; ; pause = min(2*pause, againMost) {
+		live, err := coord.RegisterHostLiveness(ctx, o.Client, o.metadata(), o.liveness())
+		if err == nil || !errors.Is(err, coord.ErrSessionLost) {
+			return live, err
+		}
+		o.Logger.Warn("not registered yet", slog.String("host", o.Host), slog.String("reason", err.Error()))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 // prove follows the registration: from one proof to the next.

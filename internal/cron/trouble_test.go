@@ -167,6 +167,25 @@ func TestEtcdThatIsSilentCostsTheRunsAndNotTheDaemon(t *testing.T) {
 	})
 }
 
+func TestADaemonThatIsStartedAgainOutlastsTroubleOfEtcd(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a := w.node("a")
+		w.until(12 * time.Second)
+		a.kill(true)
+		// The next one has a session, waits for what the first one left, and hears nothing more until that session is lost.
+		go func() {
+			time.Sleep(2 * time.Second)
+			w.m.NoQuorum(true)
+			time.Sleep(20 * time.Second)
+			w.m.NoQuorum(false)
+		}()
+		w.node("a")
+		if d := time.Since(w.start); d < 34*time.Second {
+			t.Errorf("it was registered after %v, before etcd was back", d)
+		}
+	})
+}
+
 func TestARevokedLeaseAndADeletedMarkerAreLosses(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.add("j", `{"schedule":"@every 1m","cmd":["sleep","30s"]}`)
