@@ -207,6 +207,9 @@ func (r *Reader) named(doc *yaml.Node) {
 	}
 }
 
+// unquoted is what is said of a number, or of true and false, where a text is wanted.
+var unquoted = regexp.MustCompile(` (true|false|-?[0-9][^ "]*): want a (text|label's value) |: is of another type: want a text, or`)
+
 // take reads one job.
 func (r *Reader) take(line int, name string, spec *yaml.Node) {
 	if first, twice := r.first[name]; twice {
@@ -221,6 +224,9 @@ func (r *Reader) take(line int, name string, spec *yaml.Node) {
 	}
 	j, err := job.ParseIn(r.zones, name, raw)
 	if err != nil {
+		if unquoted.MatchString(err.Error()) {
+			err = fmt.Errorf("%w; as a text it has to stand in quotes", err)
+		}
 		r.fault(line, name, err)
 		return
 	}
