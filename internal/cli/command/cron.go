@@ -1,8 +1,6 @@
 package command
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/go-coord/coord/internal/cli"
@@ -47,18 +45,4 @@ func (c *call) cronJobs() []*cobra.Command {
 		c.cronAdd(), c.cronApply(), c.cronValidate(), c.cronLs(), c.cronShow(), c.cronNext(), c.cronExplain(), c.cronRm(), c.cronEdit(),
 		c.cronExport(),
 	}
-}
-
-// author is who asks, for people: a name and this host.
-func (c *call) author(conn *cli.Connection) string {
-	name := conn.User
-	for _, variable := range []string{"USER", "LOGNAME"} {
-		if name == "" {
-			name, _ = c.env.Lookup(variable)
-		}
-	}
-	if name == "" {
-		name = "?"
-	}
-	return strings.ToValidUTF8(name+"@"+hostname(), "?")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/cron/job"
 	"github.com/go-coord/coord/internal/cron/store"
+	"github.com/go-coord/coord/internal/hold"
 )
 
 // cronAddFlags are the flags of "conch cron add".
@@ -100,7 +101,7 @@ func (c *call) addJob(ctx context.Context, a *cronJobs, f *cronAddFlags, name st
 	decide := func(was store.Stored) (jobChange, error) {
 		ch := a.changeTo(was, j)
 		if was.Rev != 0 && !f.replace {
-			return ch, refusalf("job %s exists already; --replace overwrites it", name)
+			return ch, refuse(hold.ErrNo, "job %s exists already; --replace overwrites it", name)
 		}
 		return ch, nil
 	}

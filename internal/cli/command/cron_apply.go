@@ -93,7 +93,7 @@ func (f *cronApplyFlags) check(cmd *cobra.Command, env cli.Env) ([]manifest.Entr
 	entries, faults, err := f.files.read(env)
 	if err == nil && len(entries)+len(faults) == 0 {
 		// Files that are empty by a mistake would remove all there is.
-		err = refusalf("no job was read: nothing was done; conch cron rm removes jobs")
+		err = refuse(hold.ErrNo, "no job was read: nothing was done; conch cron rm removes jobs")
 	}
 	return entries, faults, err
 }
@@ -103,7 +103,7 @@ func (c *call) refuseAll(logFormat string, faults []error) error {
 	for _, fault := range faults {
 		cli.Say(c.env, logFormat, slog.LevelError, cli.OneLine(fault))
 	}
-	return refusalf("%d to mend; nothing was written", len(faults))
+	return refuse(hold.ErrNo, "%d to mend; nothing was written", len(faults))
 }
 
 // application is one "conch cron apply".
@@ -201,7 +201,7 @@ func (a *application) decide(i int, was store.Stored) (jobChange, error) {
 // refused says why a change must not be.
 func (a *application) refused(ch jobChange) error {
 	if set := setOf(ch.was); ch.next != nil && set != "" && a.set != "" && set != a.set {
-		return refusalf("it belongs to the set %s: apply it with --set %s, or remove it first", shown(set), shown(set))
+		return refuse(hold.ErrNo, "it belongs to the set %s: apply it with --set %s, or remove it first", shown(set), shown(set))
 	}
 	return ch.check(a.now())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-coord/coord/internal/cron/manifest"
 	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/cron/store"
+	"github.com/go-coord/coord/internal/hold"
 )
 
 // What a change does to a job.
@@ -100,7 +101,7 @@ func (a *cronJobs) insist(ctx context.Context, ch jobChange, decide func(store.S
 			return ch, err
 		}
 	}
-	return ch, refusalf("job %s changes all the time; nothing was written", ch.was.Name)
+	return ch, refuse(hold.ErrNo, "job %s changes all the time; nothing was written", ch.was.Name)
 }
 
 // diff is what changes, line by line, in JSON that is safe on a terminal.

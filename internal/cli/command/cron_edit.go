@@ -14,6 +14,7 @@ import (
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/cron/job"
 	"github.com/go-coord/coord/internal/cron/manifest"
+	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/hold"
 )
 
@@ -44,7 +45,7 @@ func (c *call) cronEdit() *cobra.Command {
 	}
 	cmd.Flags().SortFlags = false
 	f.AddFlags(cmd.Flags())
-	cmd.ValidArgsFunction = c.completeJobs(f, 1)
+	cmd.ValidArgsFunction = c.completeIn(f, record.Jobs, 1)
 	completeWords(cmd)
 	return cmd
 }
@@ -56,7 +57,7 @@ func (c *call) editJob(ctx context.Context, a *cronJobs, name string) error {
 	}
 	old, err := parsed(was)
 	if err != nil {
-		return refusal{err.Error()}
+		return refuse(hold.ErrNo, "%s", err.Error())
 	}
 	shownJob := manifest.Authored(old)
 	shownJob.Paused = nil
@@ -84,11 +85,11 @@ func (a *cronJobs) save(ctx context.Context, ch jobChange, text []byte) (jobChan
 	}
 	ch = a.changeTo(ch.was, j)
 	if err := ch.check(a.now()); err != nil {
-		return ch, refusal{err.Error()}
+		return ch, refuse(hold.ErrNo, "%s", err.Error())
 	}
 	ok, err := a.make(ctx, ch)
 	if err == nil && !ok {
-		err = refusalf("somebody else changed or removed the job %s meanwhile; nothing was written", name)
+		err = refuse(hold.ErrNo, "somebody else changed or removed the job %s meanwhile; nothing was written", name)
 	}
 	return ch, err
 }
@@ -102,11 +103,11 @@ func onlyJob(name string, text []byte) (*job.Job, error) {
 	r.Read("edited.yaml", text)
 	switch {
 	case len(r.Faults) > 0:
-		return nil, refusal{r.Faults[0].Error()}
+		return nil, refuse(hold.ErrNo, "%s", r.Faults[0].Error())
 	case len(r.Entries) != 1:
-		return nil, refusalf("%d jobs were saved: want the one of that name", len(r.Entries))
+		return nil, refuse(hold.ErrNo, "%d jobs were saved: want the one of that name", len(r.Entries))
 	case r.Entries[0].Name != name:
-		return nil, refusalf("name: is %s: want it as it was, %s", r.Entries[0].Name, name)
+		return nil, refuse(hold.ErrNo, "name: is %s: want it as it was, %s", r.Entries[0].Name, name)
 	}
 	return r.Entries[0].Job, nil
 }
@@ -121,12 +122,12 @@ func (d editFolder) remove()      { _ = os.RemoveAll(string(d)) }
 func (c *call) edited(ctx context.Context, text []byte) (editFolder, []byte, error) {
 	path, err := os.MkdirTemp("", "conch-edit-") // for nobody else's eyes
 	if err != nil {
-		return "", nil, refusalf("make a folder for the editor: %s", hold.Escape(err.Error()))
+		return "", nil, refuse(hold.ErrNo, "make a folder for the editor: %s", hold.Escape(err.Error()))
 	}
 	dir := editFolder(path)
 	if err := os.WriteFile(dir.file(), text, 0o600); err != nil {
 		dir.remove()
-		return "", nil, refusalf("write a file for the editor: %s", hold.Escape(err.Error()))
+		return "", nil, refuse(hold.ErrNo, "write a file for the editor: %s", hold.Escape(err.Error()))
 	}
 	if err := c.runEditor(ctx, dir.file()); err != nil {
 		dir.remove()
@@ -135,7 +136,7 @@ func (c *call) edited(ctx context.Context, text []byte) (editFolder, []byte, err
 	saved, err := os.ReadFile(dir.file())
 	if err != nil {
 		dir.remove()
-		return "", nil, refusalf("read what was saved: %s", hold.Escape(err.Error()))
+		return "", nil, refuse(hold.ErrNo, "read what was saved: %s", hold.Escape(err.Error()))
 	}
 	return dir, saved, nil
 }
@@ -157,9 +158,9 @@ func (c *call) runEditor(ctx context.Context, file string) error {
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
-		return refusalf("the editor %s ended with %s; nothing was written", cli.Quote(editor), exit.ProcessState)
+		return refuse(hold.ErrNo, "the editor %s ended with %s; nothing was written", cli.Quote(editor), exit.ProcessState)
 	case err != nil:
-		return refusalf("run the editor %s: %s", cli.Quote(editor), hold.Escape(err.Error()))
+		return refuse(hold.ErrNo, "run the editor %s: %s", cli.Quote(editor), hold.Escape(err.Error()))
 	}
 	return nil
 }

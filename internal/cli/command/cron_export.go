@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-coord/coord/internal/cli"
 	"github.com/go-coord/coord/internal/cron/manifest"
+	"github.com/go-coord/coord/internal/cron/record"
+	"github.com/go-coord/coord/internal/hold"
 )
 
 // cronExportFlags are the flags of "conch cron export".
@@ -45,7 +47,7 @@ func (c *call) cronExport() *cobra.Command {
 	flags.SortFlags = false
 	flags.VarP(cli.Choice(&f.output, "yaml", "json"), "output", "o", "a document a job, or a line a job")
 	f.AddFlags(flags)
-	cmd.ValidArgsFunction = c.completeJobs(&f.Connection, 1<<10)
+	cmd.ValidArgsFunction = c.completeIn(&f.Connection, record.Jobs, 1<<10)
 	completeWords(cmd)
 	return cmd
 }
@@ -59,7 +61,7 @@ func (c *call) exportJobs(ctx context.Context, a *cronJobs, f *cronExportFlags, 
 	for i, s := range all {
 		j, err := parsed(s)
 		if err != nil {
-			return refusal{err.Error()}
+			return refuse(hold.ErrNo, "%s", err.Error())
 		}
 		j = manifest.Authored(j)
 		switch {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord/internal/cli"
@@ -31,7 +30,7 @@ func (c *call) withJobs(ctx context.Context, conn *cli.Connection, do func(*cron
 		return err
 	}
 	defer client.Close()
-	return do(&cronJobs{client: client, conn: conn, now: time.Now, by: c.author(conn)})
+	return do(&cronJobs{client: client, conn: conn, now: time.Now, by: caller()})
 }
 
 // ask makes a request that takes these permissions, and that may be repeated.
@@ -45,7 +44,9 @@ func (a *cronJobs) ask(ctx context.Context, needs []cli.Need, request func(ctx c
 // find reads a job, where there has to be one.
 func (a *cronJobs) find(ctx context.Context, name string) (s store.Stored, err error) {
 	if s, err = a.look(ctx, name); err == nil && s.Rev == 0 {
-		return s, refusalf("there is no job %s%s", name, a.nearJob(ctx, name))
+		ctx, cancel := context.WithTimeout(ctx, askWithin)
+		defer cancel()
+		return s, noSuchJob(ctx, a.client, name)
 	}
 	return s, err
 }
@@ -96,20 +97,6 @@ func (a *cronJobs) last(ctx context.Context, jobs []store.Stored) (last map[stri
 	return last, err
 }
 
-// nearMost is among how many jobs one of nearly a name is looked for.
-const nearMost = 1000
-
-// nearJob is a hint at a job of nearly that name. Where etcd does not tell, there is none.
-func (a *cronJobs) nearJob(ctx context.Context, name string) string {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
-	defer cancel()
-	names, err := store.JobNames(ctx, a.client, "", nearMost)
-	if near := cli.Near(name, names); err == nil && near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
-}
-
 // parsed is a job that stands in etcd, where it can be read.
 func parsed(s store.Stored) (*job.Job, error) {
 	j, err := job.Parse(s.Name, s.Value)
@@ -118,14 +105,6 @@ func parsed(s store.Stored) (*job.Job, error) {
 	}
 	return j, nil
 }
-
-// refusal is an answer in the negative, in words of its own: exit code 1.
-type refusal struct{ text string }
-
-func refusalf(format string, args ...any) error { return refusal{fmt.Sprintf(format, args...)} }
-
-func (r refusal) Error() string { return r.text }
-func (r refusal) Unwrap() error { return hold.ErrNo }
 
 // jobArguments accepts names of jobs: least at least, most at most.
 func jobArguments(args []string, least, most int, usage string) error {
@@ -141,17 +120,4 @@ func jobArguments(args []string, least, most int, usage string) error {
 		}
 	}
 	return nil
-}
-
-// completeJobs gives names of jobs, for as many arguments as most.
-func (c *call) completeJobs(conn *cli.Connection, most int) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) >= most || begun != "" && hold.ValidName(begun) != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return c.completeFrom(cmd, conn, func(ctx context.Context, client *clientv3.Client) []string {
-			names, _ := store.JobNames(ctx, client, begun, completePage*completeMost)
-			return names
-		})
-	}
 }

@@ -52,7 +52,7 @@ func (c *call) cronLs() *cobra.Command {
 	flags.BoolVar(&f.last, "last", false, "how the newest start ended, too")
 	f.output.AddFlags(flags, "how to print")
 	f.AddFlags(flags)
-	cmd.ValidArgsFunction = c.completeJobs(&f.Connection, 1<<10)
+	cmd.ValidArgsFunction = c.completeIn(&f.Connection, record.Jobs, 1<<10)
 	completeWords(cmd)
 	return cmd
 }

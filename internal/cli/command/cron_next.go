@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/go-coord/coord/internal/cli"
+	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/cron/schedule"
 	"github.com/go-coord/coord/internal/hold"
 )
@@ -56,7 +56,7 @@ type cronNextFlags struct {
 	cli.Connection
 	expressionFlags
 	n      int
-	from   moment
+	from   point
 	output cli.Output
 }
 
@@ -100,11 +100,11 @@ func (c *call) cronNext() *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.VarP(cli.Number(&f.n, ticksMost), "number", "n", "how many ticks")
-	flags.Var(&f.from, "from", "from this moment on, not from now (RFC 3339)")
+	flags.Var(&f.from, "from", "from this moment on, not from now: RFC 3339, unix seconds, or a time on the clocks of the zone")
 	f.expressionFlags.declare(flags)
 	f.output.AddFlags(flags, "how to print")
 	f.AddFlags(flags)
-	cmd.ValidArgsFunction = c.completeJobs(&f.Connection, 1)
+	cmd.ValidArgsFunction = c.completeIn(&f.Connection, record.Jobs, 1)
 	completeWords(cmd)
 	completeZones(cmd)
 	return cmd
@@ -140,7 +140,7 @@ func (c *call) nextOfJob(ctx context.Context, a *cronJobs, f *cronNextFlags, nam
 	}
 	k := knownOf(zones, s)
 	if k.err != nil {
-		return refusal{k.err.Error()}
+		return refuse(hold.ErrNo, "%s", k.err.Error())
 	}
 	var remarks []string
 	if shift := k.job.Shift(name); shift > 0 {
@@ -155,8 +155,8 @@ func (c *call) nextOfJob(ctx context.Context, a *cronJobs, f *cronNextFlags, nam
 // printTicks prints ticks, and what there is to remark.
 func (c *call) printTicks(f *cronNextFlags, t ticks, now time.Time, remarks []string) error {
 	after := now
-	if f.from.given {
-		after = f.from.at.Add(-1) // that moment may be a tick itself
+	if !f.from.at.IsZero() {
+		after = f.from.in(t.zone.Location()).Add(-1) // that moment may be a tick itself
 	}
 	var out bytes.Buffer
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
@@ -191,12 +191,12 @@ func (c *call) printTicks(f *cronNextFlags, t ticks, now time.Time, remarks []st
 // noTick says why there is none.
 func noTick(t ticks, after time.Time) error {
 	if err := t.plan.Check(after); err != nil {
-		return refusal{err.Error()}
+		return refuse(hold.ErrNo, "%s", err.Error())
 	}
 	if t.plan.Manual() {
-		return refusal{t.plan.Explain()}
+		return refuse(hold.ErrNo, "%s", t.plan.Explain())
 	}
-	return refusalf("no tick before end_at, %s", t.end.UTC().Format(time.RFC3339))
+	return refuse(hold.ErrNo, "no tick before end_at, %s", t.end.UTC().Format(time.RFC3339))
 }
 
 // tickLine is a tick as a program reads it.
@@ -204,33 +204,6 @@ type tickLine struct {
 	Tick int64  `json:"tick"`
 	Time string `json:"time"`
 }
-
-// moment is a flag that holds a time.
-type moment struct {
-	at    time.Time
-	given bool
-}
-
-const aMoment = "a time of RFC 3339 from 1970 to 9999, such as 2027-03-14T02:30:00Z"
-
-func (m *moment) Set(s string) error {
-	at, err := time.Parse(time.RFC3339, s)
-	if err != nil || at.Unix() < 0 || at.UTC().Year() > 9999 {
-		return errors.New("want " + aMoment)
-	}
-	m.at, m.given = at, true
-	return nil
-}
-
-func (m *moment) String() string {
-	if !m.given {
-		return ""
-	}
-	return m.at.Format(time.RFC3339)
-}
-
-func (m *moment) Type() string    { return "time" }
-func (m *moment) Accepts() string { return aMoment }
 
 // completeZones lets a shell complete --tz.
 func completeZones(cmd *cobra.Command) {

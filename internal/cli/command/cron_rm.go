@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/go-coord/coord/internal/cli"
+	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/cron/store"
 )
 
@@ -36,7 +37,7 @@ func (c *call) cronRm() *cobra.Command {
 	}
 	cmd.Flags().SortFlags = false
 	f.AddFlags(cmd.Flags())
-	cmd.ValidArgsFunction = c.completeJobs(f, 1<<10)
+	cmd.ValidArgsFunction = c.completeIn(f, record.Jobs, 1<<10)
 	completeWords(cmd)
 	return cmd
 }

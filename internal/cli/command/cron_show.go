@@ -52,7 +52,7 @@ func (c *call) cronShow() *cobra.Command {
 	flags.SortFlags = false
 	flags.VarP(cli.Choice(&f.output, "text", "yaml", "json"), "output", "o", "how to print")
 	f.AddFlags(flags)
-	cmd.ValidArgsFunction = c.completeJobs(&f.Connection, 1)
+	cmd.ValidArgsFunction = c.completeIn(&f.Connection, record.Jobs, 1)
 	completeWords(cmd)
 	return cmd
 }
@@ -68,7 +68,7 @@ func (c *call) showJob(ctx context.Context, a *cronJobs, f *cronShowFlags, name 
 	}
 	k := knownOf(zones, s)
 	if k.err != nil {
-		return refusalf("%s; it says %s", k.err, hold.EscapeCut(string(s.Value), 1000))
+		return refuse(hold.ErrNo, "%s; it says %s", k.err, hold.EscapeCut(string(s.Value), 1000))
 	}
 	var out bytes.Buffer
 	switch f.output {

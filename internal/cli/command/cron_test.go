@@ -88,7 +88,7 @@ func TestFlagsMakeAJob(t *testing.T) {
 		t.Errorf("%q", out)
 	}
 	j, _ := storedJob(t, name)
-	if j.AddedBy != "?@"+hostname() || j.AddedAt.Before(before) || !j.ScheduleSince.Equal(*j.AddedAt) {
+	if j.AddedBy != caller() || j.AddedAt.Before(before) || !j.ScheduleSince.Equal(*j.AddedAt) {
 		t.Errorf("%s", j.Encode())
 	}
 	j.AddedBy, j.AddedAt, j.ScheduleSince = "", nil, nil
@@ -229,7 +229,7 @@ func TestBadCronCommandLinesNeverReachEtcd(t *testing.T) {
 		{[]string{"next", "* * * *"}, []string{`expression "* * * *"`}},
 		{[]string{"next", "@daily", "-n", "0"}, []string{`"0"`, "from 1 to 100000"}},
 		{[]string{"next", "@daily", "--from", "now"}, []string{`--from "now"`, "RFC 3339"}},
-		{[]string{"next", "@daily", "--from", "1969-12-31T00:00:00Z"}, []string{`--from`, "1970"}},
+		{[]string{"next", "@daily", "--from", "1969-12-31T00:00:00Z"}, []string{`--from "1969-12-31T00:00:00Z"`, "unix seconds"}},
 		{[]string{"next", "@daily", "--tz", "Mars"}, []string{`--tz "Mars"`}},
 		{[]string{"next", "@daily", "--dst", "x"}, []string{`--dst "x"`}},
 		{[]string{"next", "H 0 * * *"}, []string{`expression "H 0 * * *"`, "name of a job"}},
@@ -278,7 +278,7 @@ func TestABadVariableEndsEachCronCommand(t *testing.T) {
 func TestEachCronCommandHasHelp(t *testing.T) {
 	t.Parallel()
 	for verb, want := range map[string]string{
-		"add": "--overlap forbid|allow|queue_one|replace   ", "apply": "--prune", "validate": "-f, --file", "ls": "--last", "show": "text|yaml|json", "next": "--from time   ", "explain": "--seconds",
+		"add": "--overlap forbid|allow|queue_one|replace   ", "apply": "--prune", "validate": "-f, --file", "ls": "--last", "show": "text|yaml|json", "next": "--from TIME   ", "explain": "--seconds",
 		"rm": "conch cron rm NAME...", "edit": "$VISUAL", "export": "yaml|json",
 	} {
 		s := newShell()

@@ -54,20 +54,6 @@ func Jobs(ctx context.Context, client *clientv3.Client) (all []Stored, err error
 	}
 }
 
-// JobNames gives names of jobs that begin so, limit at most.
-func JobNames(ctx context.Context, client *clientv3.Client, begun string, limit int64) (names []string, err error) {
-	got, err := client.Get(ctx, record.Jobs+begun, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(limit))
-	if err != nil {
-		return nil, fmt.Errorf("read names of jobs: %w", err)
-	}
-	for _, kv := range got.Kvs {
-		if name, err := record.ParseName(record.Jobs, string(kv.Key)); err == nil {
-			names = append(names, name)
-		}
-	}
-	return names, nil
-}
-
 // WriteJob puts a job where another one stands, or none. ok is false where that is not so any more: then nothing is written. It may
 // be repeated where an answer was lost.
 func WriteJob(ctx context.Context, client *clientv3.Client, was Stored, value []byte) (ok bool, err error) {

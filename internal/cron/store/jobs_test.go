@@ -136,10 +136,6 @@ func TestJobsAreReadAsTheyWereAtOneMoment(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%d jobs, want %d", len(got), len(want))
 	}
-	names, err := store.JobNames(t.Context(), client, "x00", 5)
-	if err != nil || !slices.Equal(names, want[:5]) {
-		t.Errorf("%q, %v", names, err)
-	}
 }
 
 func TestTheLastResultIsTheNewest(t *testing.T) {
@@ -175,11 +171,10 @@ func TestWithoutAnAnswerThereIsAnError(t *testing.T) {
 	cancel()
 	_, job := store.Job(ctx, client, "x")
 	_, jobs := store.Jobs(ctx, client)
-	_, names := store.JobNames(ctx, client, "", 1)
 	_, write := store.WriteJob(ctx, client, store.Stored{Name: "x"}, nil)
 	_, remove := store.RemoveJob(ctx, client, store.Stored{Name: "x"})
 	_, last := store.LastResults(ctx, client, []string{"x"})
-	for i, err := range []error{job, jobs, names, write, remove, last} {
+	for i, err := range []error{job, jobs, write, remove, last} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("call %d: %v", i, err)
 		}
