@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"os/user"
-	"sync"
 	"syscall"
 	"time"
 
@@ -102,42 +101,48 @@ func (f *flags) run(ctx context.Context, env cli.Env, d Daemon) error {
 		return err
 	}
 
+	hurry, after := make(chan struct{}, 1), newLegacy(pool)
+	o := f.options(env, client, pool, log, manager, d.Now)
+	o.Hurry, o.Proven = hurry, after.leave
+	forget := after.start()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	hurry := make(chan struct{}, 1)
-	o := f.options(env, client, pool, log, manager, d.Now)
-	o.Hurry = hurry
-	after := newLegacy(pool)
-	o.Proven = after.leave
-	inner, done := context.WithCancel(context.WithoutCancel(ctx))
-	var legacies sync.WaitGroup
-	legacies.Go(func() { after.run(inner) })
-	leave := func() { done(); legacies.Wait() }
-	defer leave()
 	ended := make(chan error, 1)
 	go func() { ended <- cron.Run(ctx, o) }()
+	err = heed(signals, ended, func() {
+		manager.Status("draining")
+		stop()
+	}, hurry)
+
+	// All results are written. What the guard still has to do with is this process.
+	forget()
+	bye, cancel := context.WithTimeout(context.Background(), partWithin)
+	defer cancel()
+	if left := pool.Close(bye); left != nil {
+		log.Warn("guard", slog.String("reason", left.Error()))
+	}
+	return classify(err)
+}
+
+// heed waits for the end of the node. The first signal that asks to end drains it, a further one hurries it.
+func heed(signals <-chan os.Signal, ended <-chan error, drain func(), hurry chan<- struct{}) error {
+	draining := false
 	for {
 		select {
 		case sig := <-signals:
 			switch {
 			case !supervise.AsksToEnd(sig):
-			case ctx.Err() == nil:
-				manager.Status("draining")
-				stop()
+			case !draining:
+				draining = true
+				drain()
 			default:
 				select {
 				case hurry <- struct{}{}:
-				default:
+				default: // it was told already
 				}
 			}
 		case err := <-ended:
-			leave()
-			bye, cancel := context.WithTimeout(context.Background(), partWithin)
-			defer cancel()
-			if left := pool.Close(bye); left != nil {
-				log.Warn("guard", slog.String("reason", left.Error()))
-			}
-			return classify(err)
+			return err
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/go-coord/coord"
@@ -33,6 +34,14 @@ func (l *legacy) leave(keys coord.TermKeys) {
 	default:
 	}
 	l.keys <- keys
+}
+
+// start begins to take care. The returned function ends that: then there is nothing to take away any more.
+func (l *legacy) start() (forget func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { l.run(ctx) })
+	return func() { cancel(); running.Wait() }
 }
 
 // run keeps a share of whatever guard there is, until ctx ends.
