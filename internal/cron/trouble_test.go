@@ -295,3 +295,15 @@ func TestAnOptionThatCannotBeMeant(t *testing.T) {
 		}
 	}
 }
+
+func TestAClaimThatIsAnsweredTooLateStartsNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@every 10s","cmd":["true"],"start_deadline":"1s"}`)
+		w.node("a")
+		w.until(8 * time.Second)
+		w.m.Inject(coordtest.Rule{Method: coordtest.Txn, When: coordtest.Puts(record.Fires), Action: coordtest.Delay(2 * time.Second)})
+		w.until(25 * time.Second)
+		w.want("j", "10 missed late_claim", "20 success")
+		w.everyTick("j", 20, 20, 10)
+	})
+}

@@ -37,10 +37,12 @@ type world struct {
 	most   map[string]int // the highest that was
 	nodes  map[string]*machine
 	door   int
+	// lingering: a process whose hold is lost goes on for as long as its guard may let it.
+	lingering bool
 }
 
 // doors is how many members there are. Each daemon has one for itself, the test the first.
-const doors = 8
+const doors = 24
 
 // begun is a process that was started.
 type begun struct {
@@ -187,6 +189,12 @@ func (h *machine) Run(ctx context.Context, s Start, held hold.Hold) Ended {
 		how.Signal = "SIGTERM"
 	case <-held.Lost():
 		how.Lost = held.Cause()
+		if h.w.lingering {
+			select {
+			case <-time.After(held.Deadlines().Kill - h.w.mono()): // the guard's last moment
+			case <-h.dead:
+			}
+		}
 	case <-h.dead:
 		how.Lost = hold.ErrLost
 		if e, ok := store.ReadTestament(held.Testament()); ok && h.testament {
