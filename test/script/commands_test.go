@@ -50,6 +50,7 @@ func (w *world) commands() map[string]command {
 		"nohost":   {1, w.noHost},
 		"losehost": {1, w.loseHost},
 		"puthost":  {2, w.putHost},
+		"putkey":   {2, w.putKey},
 	}
 	commands := map[string]command{}
 	for name, c := range all {
@@ -315,4 +316,11 @@ func (w *world) putHost(ts *testscript.TestScript, args []string) {
 	_, err := w.client.Put(context.Background(), coord.HostsPrefix+args[0], args[1])
 	ts.Check(err)
 	ts.Defer(func() { _, _ = w.client.Delete(context.Background(), coord.HostsPrefix+args[0]) })
+}
+
+// putKey puts any key. It is gone when the script is.
+func (w *world) putKey(ts *testscript.TestScript, args []string) {
+	_, err := w.client.Put(context.Background(), args[0], args[1])
+	ts.Check(err)
+	ts.Defer(func() { _, _ = w.client.Delete(context.Background(), args[0]) })
 }
