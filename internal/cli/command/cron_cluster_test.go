@@ -186,3 +186,10 @@ func (c *cronCluster) lines(text string, want ...string) {
 		}
 	}
 }
+
+// shellSays is what a command says on stdout, whatever its code is.
+func (c *cronCluster) shellSays(args ...string) string {
+	s := c.shell()
+	s.conch(append([]string{"cron"}, args...)...)
+	return s.stdout.String()
+}

@@ -197,3 +197,45 @@ func TestCronNodesSaysWhatThereIsToKnow(t *testing.T) {
 		t.Errorf("%+v %v", l, err)
 	}
 }
+
+// A pause that was said is not followed by a claim, and neither is a drain of all nodes. Another job shows that time passes.
+func TestNothingIsClaimedAfterAPauseThatWasSaid(t *testing.T) {
+	t.Parallel()
+	c := newCronCluster(t)
+	c.add("x", `{"schedule":"@every 1s","cmd":["true"]}`)
+	c.add("clock", `{"schedule":"@every 1s","cmd":["hang"],"overlap":"allow"}`)
+	c.node("node1")
+	c.node("node2")
+	c.hung("clock")
+	awaits(t, func() bool { return strings.Contains(c.shellSays("history", "x", "--json"), `"status":"success"`) })
+	revision := func(args ...string) int64 {
+		t.Helper()
+		var l pauseLine
+		if err := json.Unmarshal([]byte(c.says(0, append(args, "--json")...)), &l); err != nil || l.Rev == 0 {
+			t.Fatal(l, err)
+		}
+		return l.Rev
+	}
+	from := revision("pause", "x")
+	for range 3 {
+		c.hung("clock")
+	}
+	until := revision("resume", "x")
+	awaits(t, func() bool {
+		last := ""
+		for line := range strings.Lines(c.shellSays("history", "x", "--json", "-n", "1000")) {
+			var r record.Result
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				t.Fatal(err)
+			}
+			if r.Rev > from && r.Rev < until {
+				t.Errorf("%s was claimed at %d, in the pause from %d to %d", r.RunID, r.Rev, from, until)
+			}
+			if r.Rev > until || r.Reason == record.ReasonPaused {
+				last += string(r.Status) + " "
+			}
+		}
+		return strings.HasPrefix(last, "skipped success ")
+	})
+	close(c.release)
+}

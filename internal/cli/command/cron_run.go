@@ -14,6 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord/internal/cli"
+	"github.com/go-coord/coord/internal/cron/plan"
 	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/cron/store"
 	"github.com/go-coord/coord/internal/hold"
@@ -161,7 +162,7 @@ func askFor(ctx context.Context, client *clientv3.Client, name string, tick int6
 				continue
 			}
 			var id record.ID
-			ask := store.Asking{Job: name, Tick: tick, Host: host, Want: want, SpecRev: k.SpecRev, PauseRev: k.PauseRev}
+			ask := store.Asking{Job: name, Tick: tick, Host: host, Want: want, Room: k.follow(), SpecRev: k.SpecRev, PauseRev: k.PauseRev}
 			if id, err = store.Ask(ctx, client, ask); err != nil {
 				break
 			}
@@ -171,6 +172,18 @@ func askFor(ctx context.Context, client *clientv3.Client, name string, tick int6
 			return stands, err
 		}
 	}
+}
+
+// follow is how many starts may follow one in its place: retries, and one that is queued.
+func (k *pictured) follow() int {
+	n := max(0, k.job.LostAgain-1)
+	if r := k.spec.Retry; r != nil {
+		n = max(n, r.Max)
+	}
+	if k.job.Overlap == plan.QueueOne || k.job.Overlap == plan.Replaces {
+		n++
+	}
+	return n
 }
 
 // hosts are where one start each is to be: "" is wherever.

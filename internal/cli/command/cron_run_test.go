@@ -22,7 +22,7 @@ func TestCronRunStartsAJobOnceAndSaysHowItEnded(t *testing.T) {
 
 	c.lines(c.says(0, "run", "good", "--wait", "--why", "to see"), "good/....1: success on node...; started ...; asked for by ...@...: to see")
 	c.lines(c.says(0, "run", "good", "--follow"), "so it went", "good/...: success on node...")
-	c.lines(c.says(1, "run", "bad", "--wait"), "bad/....2: failed on node...: exit code 3;...; attempt 2; asked for by ...")
+	c.lines(c.says(1, "run", "bad", "--wait"), "bad/....3: failed on node...: exit code 3;...; attempt 2; asked for by ...")
 	c.lines(c.says(0, "run", "everywhere", "--wait"), "everywhere/....1@node1: success on node1;...", "everywhere/....1@node2: success on node2;...")
 
 	var r record.Result

@@ -46,6 +46,14 @@ Of a question (--who, --assert, status, hosts, doctor; fence check says 76 for n
   69         etcd cannot say: a question is never answered from old knowledge
   74         what there is to say could not be printed; of version, help and completion too
 
+Of conch cron:
+
+  0          done; of a question: there is something; of run --wait: it ended with success
+  1          there is no such job, run or result; it was refused; of run --wait: it ended otherwise
+  64, 69, 77 as above
+  75         the job or the cluster is paused; no node is there, or has taken what was waited for
+  128+n      signal n came while waiting; a request stays
+
 Of conch evict:
 
   0          the holder has left, and who holds next was named

@@ -14,10 +14,13 @@ import (
 
 // Asking is a request for a start, as the command line puts it.
 type Asking struct {
-	Job     string
-	Tick    int64
-	Host    string // of a job that runs on all hosts: on which one
-	Want    record.Want
+	Job  string
+	Tick int64
+	Host string // of a job that runs on all hosts: on which one
+	Want record.Want
+	// Room is how many starts may follow this one under the next numbers, each in the place of the one before: retries, and what is queued. They
+	// are not given to anybody else.
+	Room    int
 	SpecRev int64 // mod revision of the job that was read
 	// PauseRev is the mod revision of the cluster's pause that was read; 0: there was none.
 	PauseRev int64
@@ -29,7 +32,7 @@ var ErrChanged = errors.New("cron: changed meanwhile")
 // askTries is how many numbers are tried: who loses one lost it to another request for the same tick.
 const askTries = 10
 
-// Ask puts a request under the first number of its tick that is free, and gives its id. It is put only if the job and the cluster's
+// Ask puts a request under the first number of its tick that is free, with room for what may follow it, and gives its id. It is put only if the job and the cluster's
 // pause are those that were read, so that none comes in behind a pause that was acknowledged. An error that wraps ErrUndecided says that
 // nobody knows whether it stands.
 func Ask(ctx context.Context, client *clientv3.Client, a Asking) (record.ID, error) {
@@ -58,7 +61,8 @@ func Ask(ctx context.Context, client *clientv3.Client, a Asking) (record.ID, err
 	return record.ID{}, ErrChanged
 }
 
-// free is the first number of the tick, from 1, that nobody has claimed or asked for.
+// free is the first number of the tick that nobody has claimed or asked for. Numbers go by blocks, of one start and what may follow it; the
+// first block is that of the tick itself.
 func (a *Asking) free(ctx context.Context, client *clientv3.Client) (record.ID, error) {
 	var ops []clientv3.Op
 	areas := []string{record.Fires, record.Wants, record.Results}
@@ -77,11 +81,22 @@ func (a *Asking) free(ctx context.Context, client *clientv3.Client) (record.ID, 
 			}
 		}
 	}
-	id := record.ID{Tick: a.Tick, N: 1, Host: a.Host}
-	for taken[id] {
-		id.N++
+	id := record.ID{Tick: a.Tick, N: 1 + a.Room, Host: a.Host}
+	for a.blocked(taken, id) {
+		id.N += 1 + a.Room
 	}
 	return id, nil
+}
+
+// blocked reports whether anything of a block is taken.
+func (a *Asking) blocked(taken map[record.ID]bool, id record.ID) bool {
+	for range 1 + a.Room {
+		if taken[id] {
+			return true
+		}
+		id = Asked(id)
+	}
+	return false
 }
 
 // readBack finds out whether a request stands whose answer was lost.

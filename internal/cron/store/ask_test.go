@@ -57,6 +57,21 @@ func TestAskTakesTheFirstFreeNumber(t *testing.T) {
 	}
 }
 
+// A retry takes the next number, whoever has it: so nobody else may. Red when a block is not looked at as a whole, or not left to the tick.
+func TestAskLeavesRoomForRetries(t *testing.T) {
+	t.Parallel()
+	m, client, a := asks(t)
+	a.Room = 2
+	if _, err := m.Put(record.Fires+"x/1000.8", "{}", 0); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"1000.3", "1000.9", "1000.12"} {
+		if id, err := Ask(t.Context(), client, a); err != nil || id.String() != want {
+			t.Errorf("%d: %v %v, want %s", i, id, err, want)
+		}
+	}
+}
+
 // Red when a number that somebody else took meanwhile is not given up, and when a change of the job or of the pause is not noticed.
 func TestAskLosesARace(t *testing.T) {
 	t.Parallel()
