@@ -120,7 +120,7 @@ func (c *call) runJob(ctx context.Context, f *cronRunFlags, name string) error {
 		c.code, err = hold.CodeNo, nil
 	}
 	if c.code > hold.CodeNo {
-		log.Info("nobody waits any more: the request stays", "job", name)
+		log.Info("nobody waits any more: the request stays, and what came of it", "job", name)
 	}
 	return err
 }

@@ -92,7 +92,7 @@ func TestCronRunThatNobodyTakesIsMissed(t *testing.T) {
 	c := newCronCluster(t)
 	c.add("x", `{"schedule":"@manual","cmd":["true"],"select":{"zone":"a"}}`)
 	c.node("node1")
-	c.lines(c.says(1, "run", "x", "--wait", "--within", "10ms"), "x/....1: missed, says node1: ...")
+	c.lines(c.says(1, "run", "x", "--wait", "--within", "10ms"), "x/....1: missed, says node1: ...; asked for by ...@...")
 }
 
 func TestCronRunIsLeftAloneByASignal(t *testing.T) {

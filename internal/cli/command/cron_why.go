@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 const cronWhyLong = `Says what became of a moment of the job, or what will: whether its schedule has a tick there, how that ended, where it runs, what it waits
 for, why it was not started, who paused it, which nodes would run it and what the others lack. The moment is a tick in unix seconds, an id
 as ps and history print it, a time in RFC 3339, or a time on the clocks of the job's time zone. Without one it is the last tick, and the
-next. What it says of times to come holds as of now.
+next; of a job that has no ticks, what runs and what ended last. What it says of times to come holds as of now.
 
 Exit codes: 0 it is said; 1 there is no such job; 64 usage; 69 etcd cannot say; 77 permission denied.`
 
@@ -106,7 +107,7 @@ func (c *call) tellWhy(ctx context.Context, conn *cli.Connection, output *cli.Ou
 		return cli.Print(c.env.Stdout, []byte(out.String()))
 	}
 	if len(all) == 0 {
-		out.WriteString(k.name + " has no ticks: conch cron run starts it\n")
+		out.WriteString(k.name + " has no ticks, and nothing of it is known: conch cron run starts it\n")
 	}
 	for i := range all {
 		t := telling{pictured: k, now: q.now, Account: &all[i]}
@@ -137,11 +138,28 @@ func (q *whyAbout) accounts(ctx context.Context, client *clientv3.Client, k *pic
 		err = about(q.at.in(k.where).Unix())
 		return all, err
 	}
-	last, next := inquiry.Around()
-	for _, tick := range []int64{last, next} {
-		if tick != 0 && err == nil {
-			err = about(tick)
-		}
+	ticks, err := q.ticks(ctx, client, &inquiry)
+	for i := 0; i < len(ticks) && err == nil; i++ {
+		err = about(ticks[i])
 	}
 	return all, err
+}
+
+// ticks are the last one and the next one. Of a job that has none they are those of what runs, waits or ended last.
+func (q *whyAbout) ticks(ctx context.Context, client *clientv3.Client, i *plan.Inquiry) (all []int64, err error) {
+	if last, next := i.Around(); last != 0 || next != 0 {
+		return slices.DeleteFunc([]int64{last, next}, func(tick int64) bool { return tick == 0 }), nil
+	}
+	newest, err := store.History(ctx, client, q.name, 1, func(*record.Result) bool { return true })
+	for _, r := range newest {
+		all = append(all, r.Tick)
+	}
+	for _, s := range i.Picture.Starts {
+		all = append(all, s.ID.Tick)
+	}
+	for _, a := range i.Picture.Asked {
+		all = append(all, a.ID.Tick)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), err
 }
