@@ -43,6 +43,6 @@ func (c *call) cron() *cobra.Command {
 func (c *call) cronJobs() []*cobra.Command {
 	return []*cobra.Command{
 		c.cronAdd(), c.cronApply(), c.cronValidate(), c.cronLs(), c.cronShow(), c.cronNext(), c.cronExplain(), c.cronRm(), c.cronEdit(),
-		c.cronExport(),
+		c.cronImport(), c.cronExport(),
 	}
 }

@@ -47,7 +47,7 @@ func specTable() []specFlag {
 		{"script", "script", aText, "what a shell runs, in place of CMD", nil},
 		{"shell", "shell", aText, "which shell (default /bin/sh)", nil},
 		{"stdin", "stdin", aText, "what it reads", nil},
-		{"env", "env", aPair, "a variable; several times for several", nil},
+		{"env", "env", aPair, "a variable, which stands in etcd; several times for several", nil},
 		{"env-file", "env", aFile, "a variable whose value stands in a file on the host", nil},
 		{"env-inherit", "env_inherit", aSwitch, "the daemon's variables, too", nil},
 		{"run-as", "user", aText, "as which user of the host (default as the daemon)", nil},

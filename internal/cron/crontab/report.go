@@ -25,6 +25,8 @@ type Line struct {
 	Job  *job.Job
 	// Variable and Value are what a variable is set to. It may be a secret.
 	Variable, Value string
+	// Secret: by its name it is one.
+	Secret bool
 	// Reason says why the line was not taken, and what to write instead.
 	Reason string
 	// Notes say what is different from what cron did.

@@ -106,6 +106,7 @@ func (p *parser) setPlain(l *Line) error {
 		l.Notes = append(l.Notes, "taken as it stands, as cron does: no variable or ~ in it is expanded")
 	}
 	if secretName.MatchString(l.Variable) && l.Value != "" {
+		l.Secret = true
 		l.Notes = append(l.Notes, `it may be a secret, and would stand in etcd: put it into a file on the nodes, and {"file": PATH} in its place`)
 	}
 	return nil
