@@ -63,6 +63,13 @@ Of conch evict:
   75         --wait ran out; the request stays
   128+n      signal n came while waiting; the request stays
 
+Of conch cron, about jobs:
+
+  0          done
+  1          there is no such job, or what was asked for is refused
+  64, 69,    as above
+  74, 77
+
 --watch ends with 128+n by signal n, and with 0 when nobody reads its output any more.`
 
 const environmentHead = `A flag counts more than its variable. One that is set and empty counts as not set. Flags that act on a single
