@@ -82,7 +82,7 @@ func (n *node) prepare(e *entry, a plan.Act) *attempt {
 		}
 	case plan.Close:
 		r := n.verdict(e, a)
-		r.Host = a.Open.Host
+		r.Host, r.Rev, r.SpecRev, r.ClaimedAt = a.Open.Host, a.Open.Rev, a.Open.SpecRev, record.StampOf(time.UnixMilli(a.Open.At))
 		t.end = &store.End{Job: e.name, ID: a.ID, OpenRev: a.Open.Rev, Result: r, Retain: retain(e), Settled: a.Status == record.Lost}
 		if a.Status == record.Lost && e.job.LostAgain > a.Attempt {
 			t.end.Again = &record.Want{Kind: record.Retry, Attempt: a.Attempt + 1, Not: a.Open.Host, After: n.Now().UnixMilli(), By: a.Open.By}

@@ -69,6 +69,11 @@ func TestAHostThatDiesIsSettled(t *testing.T) {
 		// Its marker goes after one TTL at most, and a TTL later nothing of it can live.
 		w.until(39*time.Second + 900*time.Millisecond)
 		w.want("j", "10 lost node_gone", "20 skipped overlap", "30 skipped overlap")
+		// The record has what is known of the claim: its token above all.
+		claims := w.m.List(record.Key(record.Fires, "j", record.ID{Tick: w.start.Unix() + 10}))
+		if r := w.results("j")[0]; r.Rev != claims[0].CreateRevision || r.Host != "a" || r.SpecRev == 0 || r.ClaimedAt.Unix() != r.Tick {
+			t.Errorf("rev %d, want %d; %+v", r.Rev, claims[0].CreateRevision, r)
+		}
 		w.until(45 * time.Second)
 		w.everyTick("j", 10, 40, 30)
 	})
