@@ -14,6 +14,9 @@ import (
 type FollowOptions struct {
 	// Prefix is what the keys begin with, byte for byte: "/a" is the prefix of "/ab" too, "/a/" is not.
 	Prefix string
+	// End, if it is not empty, is the first key behind what is followed, in place of the end of the prefix: so a range can take in
+	// several prefixes that are next to each other, and leave out what is not wanted. It is behind Prefix.
+	End string
 	// StaleAfter is how old the last Fresh may be before the handler takes what it knows for stale. While all is
 	// well there is one each half of it, which costs one small linearizable read; etcd has a quarter of it for
 	// each answer. Default 10 s, at least 1 s.
@@ -45,6 +48,8 @@ func (o FollowOptions) withDefaults() (FollowOptions, error) {
 	switch {
 	case o.Prefix == "":
 		return o, fmt.Errorf("%w: Prefix: want what the keys begin with", ErrInvalidOption)
+	case o.End != "" && o.End <= o.Prefix:
+		return o, fmt.Errorf("%w: End %q: want a key behind Prefix %q", ErrInvalidOption, o.End, o.Prefix)
 	case o.PageSize < 0:
 		return o, fmt.Errorf("%w: PageSize %d: want a positive number", ErrInvalidOption, o.PageSize)
 	}
@@ -71,7 +76,7 @@ type FollowHandler interface {
 	Trouble(err error)
 }
 
-// Follow tells h which keys there are under a prefix, and each revision that changes one of them, until ctx ends,
+// Follow tells h which keys there are under a prefix, or in a range, and each revision that changes one of them, until ctx ends,
 // whatever becomes of etcd: broken connections, members that stop, are cut off or lose their quorum, expired
 // tokens, compaction, restored stores. It blocks.
 //

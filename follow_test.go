@@ -118,6 +118,30 @@ func inFollow(t *testing.T, n *notes, f func(w *following)) {
 	})
 }
 
+func TestFollowOfARange(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		for _, key := range []string{"/a/9", "/b/1", "/b/2", "/c/3", "/d", "/d/4"} {
+			w.write(key, "0")
+		}
+		n := &notes{heard: make(chan string, 100)}
+		ctx, cancel := context.WithCancelCause(w.Context())
+		fw := &following{world: w, notes: n, done: make(chan error, 1)}
+		// The last page ends where the range does.
+		go func() {
+			fw.done <- Follow(ctx, w.m.Client(w), FollowOptions{Prefix: "/b/", End: "/d", PageSize: 2}, n)
+		}()
+		fw.hears("list /b/1=0 /b/2=0 /c/3=0")
+		for _, key := range []string{"/a/9", "/b/2", "/d", "/d/4", "/c/"} {
+			w.write(key, "1")
+		}
+		fw.hears("events /b/2=1", "events /c/=1")
+		cancel(errEnough)
+		if err := <-fw.done; !errors.Is(err, errEnough) || len(n.heard) != 0 {
+			w.Errorf("%v, and told %d more", err, len(n.heard))
+		}
+	})
+}
+
 var errEnough = errors.New("enough")
 
 func (w *world) write(key, value string) {
@@ -383,6 +407,7 @@ func TestNothingIsFollowedWithoutAList(t *testing.T) {
 		for want, o := range map[string]FollowOptions{
 			"Prefix":           {},
 			"PageSize -1":      {Prefix: "/p/", PageSize: -1},
+			`End "/p/"`:        {Prefix: "/p/", End: "/p/"},
 			"StaleAfter -1s":   {Prefix: "/p/", StaleAfter: -time.Second},
 			"StaleAfter 999ms": {Prefix: "/p/", StaleAfter: 999 * time.Millisecond},
 		} {

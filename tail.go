@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ import (
 type tail struct {
 	cli    *clientv3.Client
 	prefix string
+	end    string          // the first key behind
 	every  time.Duration   // from one proof to the next question
 	within time.Duration   // how long an answer may take
 	page   int64           // keys a page of a list
@@ -53,7 +55,10 @@ type tail struct {
 }
 
 func newTail(cli *clientv3.Client, o FollowOptions, to FollowHandler) *tail {
-	return &tail{cli: cli, prefix: o.Prefix, every: o.StaleAfter / 2, within: o.StaleAfter / 4, page: int64(o.PageSize), hurry: o.Ask, to: to}
+	return &tail{
+		cli: cli, prefix: o.Prefix, end: cmp.Or(o.End, clientv3.GetPrefixRangeEnd(o.Prefix)), every: o.StaleAfter / 2, within: o.StaleAfter / 4,
+		page: int64(o.PageSize), hurry: o.Ask, to: to,
+	}
 }
 
 // Why a watch is given up.
@@ -132,7 +137,7 @@ func (t *tail) read(ctx context.Context) (all []*mvccpb.KeyValue, head header, e
 	from, rev := t.prefix, int64(0)
 	for more := true; more; {
 		try, cancel := context.WithTimeout(ctx, t.every)
-		got, err := t.cli.Get(try, from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(t.prefix)), clientv3.WithLimit(t.page), clientv3.WithRev(rev))
+		got, err := t.cli.Get(try, from, clientv3.WithRange(t.end), clientv3.WithLimit(t.page), clientv3.WithRev(rev))
 		cancel()
 		if err != nil {
 			return nil, nil, err
@@ -156,7 +161,7 @@ func (t *tail) watch(ctx context.Context) error {
 	t.streams++
 	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(clientv3.WithRequireLeader(ctx), "coord-watch", fmt.Sprintf("%p-%d", t, t.streams)))
 	defer cancel()
-	events := watchWithin(ctx, cancel, t.within, t.cli, t.prefix, clientv3.WithPrefix(), clientv3.WithRev(t.rev+1), clientv3.WithProgressNotify())
+	events := watchWithin(ctx, cancel, t.within, t.cli, t.prefix, clientv3.WithRange(t.end), clientv3.WithRev(t.rev+1), clientv3.WithProgressNotify())
 
 	t.await()
 	due := time.NewTimer(t.reach(ctx))

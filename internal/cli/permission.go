@@ -10,12 +10,12 @@ import (
 
 // Need is something that a command does with a key of an office, or with all keys below a prefix.
 type Need struct {
-	Key    string // a prefix, if it ends with a slash
+	Key    string // a prefix, if it ends with a slash or an @
 	Writes bool
 }
 
 func (n Need) op() clientv3.Op {
-	prefix := strings.HasSuffix(n.Key, "/")
+	prefix := n.prefix()
 	switch {
 	case n.Writes && prefix:
 		return clientv3.OpPut(n.Key+"0", "")
@@ -27,12 +27,14 @@ func (n Need) op() clientv3.Op {
 	return clientv3.OpGet(n.Key)
 }
 
+func (n Need) prefix() bool { return strings.HasSuffix(n.Key, "/") || strings.HasSuffix(n.Key, "@") }
+
 func (n Need) String() string {
 	text := "read "
 	if n.Writes {
 		text = "write "
 	}
-	if strings.HasSuffix(n.Key, "/") {
+	if n.prefix() {
 		text += "the prefix "
 	}
 	return text + n.Key

@@ -14,6 +14,7 @@ const (
 	KindElect = "elect"
 	KindSema  = "sema"
 	KindHost  = "host"  // a registration; it has no keys below Root
+	KindCron  = "cron"  // a start of a job; package record says where it stands
 	KindFence = "fence" // a lock on a file; it has no keys at all
 )
 

@@ -29,6 +29,8 @@ type Line struct {
 	At        string    `json:"at,omitempty"`        // of a change: when it was seen
 	Last      *LastLine `json:"last,omitempty"`      // how the hold before it ended
 	Reason    string    `json:"reason,omitempty"`    // of a host that is down
+	Run       *RunLine  `json:"run,omitempty"`       // of a start of a job
+	Pause     *StopLine `json:"pause,omitempty"`     // of a job that is paused, or, without a name, of the cluster
 }
 
 // OpenLine is the JSON of an open record that makes the next holder settle.
@@ -51,6 +53,23 @@ type LastLine struct {
 	How   string `json:"how"` // "": nobody has said
 	At    string `json:"at"`
 	Value string `json:"value,omitempty"`
+}
+
+// RunLine is the JSON of what a start of a job has beside that.
+type RunLine struct {
+	ID      string `json:"id"`
+	Tick    string `json:"tick"` // when it was due
+	Kind    string `json:"kind"`
+	Attempt int    `json:"attempt"`
+	By      string `json:"by,omitempty"` // who asked for it, and why
+}
+
+// StopLine is the JSON of a pause.
+type StopLine struct {
+	By    string `json:"by"`
+	Why   string `json:"why,omitempty"`
+	At    string `json:"at,omitempty"`
+	Until string `json:"until,omitempty"` // "": until somebody ends it
 }
 
 // Line is a seat of that name.

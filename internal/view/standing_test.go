@@ -48,18 +48,18 @@ func slot(max, n int, lease, create int64) Entry {
 }
 
 // record is an open record, written at a revision.
-func record(key hold.Key, host string, lease, mod int64) Entry {
+func recordAt(key hold.Key, host string, lease, mod int64) Entry {
 	return Entry{Key: key.String(), Create: mod, Mod: mod, Open: &Open{Lease: lease, TTL: 10 * time.Second, Holder: who(host), At: began, Mod: mod}}
 }
 
 func opened(host string, lease, mod int64) Entry {
 	open, _ := hold.OfficeKeys("o")
-	return record(open, host, lease, mod)
+	return recordAt(open, host, lease, mod)
 }
 
 func openedSlot(max, n int, host string, lease, mod int64) Entry {
 	open, _ := hold.SlotKeys("s", max, n)
-	return record(open, host, lease, mod)
+	return recordAt(open, host, lease, mod)
 }
 
 // unreadable makes a record one that cannot be read.

@@ -49,7 +49,7 @@ func TestStatusWatchRedrawsInPlaceAndLeavesTheTerminalAsItWas(t *testing.T) {
 	s.Type("echo 'be''fore'; CONCH_ENDPOINTS=" + proxy.Addr() + " conch status --watch $OFFICE" + enter)
 	s.Await("before")
 	s.Await("\r\n\x1b[?7l") // what stood there went up, and stays in the history
-	s.Await("nothing is held, and no host is up")
+	s.Await("nothing is held, no job runs, and no host is up")
 
 	// It shows who holds, and since when.
 	p := run.Start(t, []string{"CONCH_ENDPOINTS=" + etcdtest.Shared(t).Endpoint(), "CONCH_TTL=60s"}, "elect", s.office, "--", "sleep", "600")

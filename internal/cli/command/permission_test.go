@@ -61,7 +61,7 @@ func addUser(t *testing.T, root *clientv3.Client, name string, g grants) {
 	must(root.RoleAdd(t.Context(), name))
 	for key, what := range g {
 		end := ""
-		if strings.HasSuffix(key, "/") {
+		if strings.HasSuffix(key, "/") || strings.HasSuffix(key, "@") {
 			end = clientv3.GetPrefixRangeEnd(key)
 		}
 		must(root.RoleGrantPermission(t.Context(), name, key, end, what))

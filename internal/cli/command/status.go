@@ -28,19 +28,20 @@ type statusFlags struct {
 
 const anyKind = "all"
 
-const statusExample = `  conch status                 everything that is held, and the hosts that are up
+const statusExample = `  conch status                 everything that is held, what runs of jobs, and the hosts that are up
   conch status reports uploads  what is called that
   conch status --kind sema      semaphores only
+  conch status --kind cron      runs of jobs, and which jobs are paused
   conch status --watch          the same, kept up to date; in a pipe, a line for each change`
 
-const statusLong = `Prints the offices and semaphores that are held, waited for, or have been held, and the hosts that are up:
-who holds, since when, what its lease has left, how many wait, and of what is vacant how its last hold ended.
-A host is named by its UUID or its host name.
+const statusLong = `Prints the offices and semaphores that are held, waited for, or have been held, the jobs of "conch cron" that run
+or are paused, and the hosts that are up: who holds, since when, what its lease has left, how many wait, and of
+what is vacant how its last hold ended. A host is named by its UUID or its host name, a run by its job.
 
---watch keeps the table up to date on a terminal. Elsewhere, and with --json, it prints what is held and which
-hosts are up, and then a line for each change, until interrupted.
+--watch keeps the table up to date on a terminal. Elsewhere, and with --json, it prints what there is, and then a
+line for each change, until interrupted.
 
-Exit codes: 0 something is held or waited for, or a host is up; 1 nothing is; 64 usage; 69 etcd cannot say; 77
+Exit codes: 0 something is held or waited for, a job runs, or a host is up; 1 nothing does; 64 usage; 69 etcd cannot say; 77
 permission denied. --watch ends with 128+n by signal n, and with 0 when nobody reads its output any more.`
 
 // status is "conch status".
@@ -66,7 +67,7 @@ func (c *call) status() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var(cli.Choice(&f.kind, anyKind, hold.KindElect, hold.KindSema, hold.KindHost), "kind", "offices, semaphores or hosts only")
+	flags.Var(cli.Choice(&f.kind, anyKind, hold.KindElect, hold.KindSema, hold.KindCron, hold.KindHost), "kind", "offices, semaphores, runs of jobs or hosts only")
 	flags.BoolVar(&f.watch, "watch", false, "keep it up to date, until interrupted")
 	f.output.AddFlags(flags, "how to print")
 	f.AddFlags(flags)
@@ -95,15 +96,17 @@ func (f *statusFlags) check(cmd *cobra.Command, env cli.Env, args []string) erro
 // kinds are what is asked for.
 func (f *statusFlags) kinds() []string {
 	if f.kind == anyKind {
-		return []string{hold.KindElect, hold.KindSema, hold.KindHost}
+		return []string{hold.KindElect, hold.KindSema, hold.KindCron, hold.KindHost}
 	}
 	return []string{f.kind}
 }
 
-// held are those of the kinds that can be held; hosts says whether hosts are asked for.
-func (f *statusFlags) held() (kinds []string, hosts bool) {
-	kinds = slices.DeleteFunc(f.kinds(), func(kind string) bool { return kind == hold.KindHost })
-	return kinds, len(kinds) < len(f.kinds())
+// asks reports whether a kind is asked for.
+func (f *statusFlags) asks(kind string) bool { return slices.Contains(f.kinds(), kind) }
+
+// held are those of the kinds that can be held.
+func (f *statusFlags) held() []string {
+	return slices.DeleteFunc(f.kinds(), func(kind string) bool { return kind == hold.KindCron || kind == hold.KindHost })
 }
 
 // means reports whether one of these names is asked for.
@@ -113,15 +116,13 @@ func (f *statusFlags) means(names ...string) bool {
 
 // asksFor reports whether a name is asked for; the keys that have none are, unless names are given.
 func (f *statusFlags) asksFor(n view.Name) bool {
-	kinds, _ := f.held()
-	return f.means(n.Name) && (n.Kind == "" || slices.Contains(kinds, n.Kind))
+	return f.means(n.Name) && (n.Kind == "" || slices.Contains(f.held(), n.Kind))
 }
 
 // needs are what it takes: to watch, everything there is; else of names that were given no more than these.
 func (f *statusFlags) needs() (all []cli.Need) {
-	kinds, hosts := f.held()
 	var ranges []string
-	for _, kind := range kinds {
+	for _, kind := range f.held() {
 		switch {
 		case f.watch:
 			ranges = []string{hold.Root}
@@ -134,7 +135,10 @@ func (f *statusFlags) needs() (all []cli.Need) {
 			}
 		}
 	}
-	if hosts {
+	if f.asks(hold.KindCron) {
+		ranges = append(ranges, f.rosterRanges()...)
+	}
+	if f.asks(hold.KindHost) {
 		ranges = append(ranges, coord.HostsPrefix)
 	}
 	for _, r := range ranges {
@@ -147,29 +151,33 @@ func (f *statusFlags) needs() (all []cli.Need) {
 type overview struct {
 	empty     string // what to say where there is nothing
 	standings []view.Standing
+	runs      []view.Run
+	pauses    []view.Pause
 	hosts     []view.Host
 }
 
-// nothing reports whether nobody holds or waits, and no host is up.
+// nothing reports whether nobody holds or waits, no job runs, and no host is up.
 func (o overview) nothing() bool {
-	return len(o.hosts) == 0 && !slices.ContainsFunc(o.standings, func(s view.Standing) bool { return !s.Vacant() })
+	return len(o.hosts)+len(o.runs) == 0 && !slices.ContainsFunc(o.standings, func(s view.Standing) bool { return !s.Vacant() })
 }
 
 // overview is one of nothing yet.
 func (f *statusFlags) overview() overview {
-	switch kinds, hosts := f.held(); {
-	case len(kinds) == 0:
+	switch f.kind {
+	case hold.KindHost:
 		return overview{empty: "no host is up"}
-	case !hosts:
-		return overview{empty: "nothing is held"}
+	case hold.KindCron:
+		return overview{empty: "no job runs"}
+	case anyKind:
+		return overview{empty: "nothing is held, no job runs, and no host is up"}
 	}
-	return overview{empty: "nothing is held, and no host is up"}
+	return overview{empty: "nothing is held"}
 }
 
 // look reads it, linearizably.
 func (f *statusFlags) look(ctx context.Context, client *clientv3.Client) (o overview, err error) {
 	o = f.overview()
-	kinds, hosts := f.held()
+	kinds := f.held()
 	if len(f.names) == 0 {
 		if o.standings, err = live.LookAll(ctx, client, kinds...); err != nil {
 			return overview{}, err
@@ -186,7 +194,14 @@ func (f *statusFlags) look(ctx context.Context, client *clientv3.Client) (o over
 			}
 		}
 	}
-	if hosts {
+	if f.asks(hold.KindCron) {
+		roster, err := live.LookJobs(ctx, client, f.names...)
+		if err != nil {
+			return overview{}, err
+		}
+		o.take(f, roster, time.Now())
+	}
+	if f.asks(hold.KindHost) {
 		all, err := live.Hosts(ctx, client)
 		if err != nil {
 			return overview{}, err

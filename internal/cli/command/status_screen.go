@@ -40,8 +40,10 @@ type screen struct {
 	changed chan struct{} // full when there is something new to draw
 
 	mu      sync.Mutex
-	missing map[string]bool // what nobody has told of yet
+	missing map[string]bool // what is followed that nobody has told of yet
 	names   map[view.Name]view.Standing
+	runs    map[string][]view.Run // by what is followed
+	pauses  map[string][]view.Pause
 	watcher *coord.HostWatcher
 	since   map[string]time.Time // what is stale, and since when
 	left    map[int64]time.Duration
@@ -54,10 +56,13 @@ func newScreen(stdout io.Writer, client *clientv3.Client, f *statusFlags) *scree
 	if _, _, ok := terminalSize(stdout); !ok {
 		return nil
 	}
-	kinds, hosts := f.held()
+	missing := map[string]bool{}
+	for _, of := range f.follows() {
+		missing[of] = true
+	}
 	return &screen{
-		to: stdout, client: client, f: f, changed: make(chan struct{}, 1), missing: map[string]bool{ofHolds: len(kinds) > 0, ofHosts: hosts},
-		names: map[view.Name]view.Standing{}, since: map[string]time.Time{},
+		to: stdout, client: client, f: f, changed: make(chan struct{}, 1), missing: missing,
+		names: map[view.Name]view.Standing{}, runs: map[string][]view.Run{}, pauses: map[string][]view.Pause{}, since: map[string]time.Time{},
 		size: func() (rows, columns int) { rows, columns, _ = terminalSize(stdout); return rows, columns },
 	}
 }
@@ -141,7 +146,7 @@ func (s *screen) askLeft(ctx context.Context) {
 func (s *screen) turn(book *view.Book, names []view.Name) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.missing[ofHolds] = false
+	delete(s.missing, ofHolds)
 	for _, n := range names {
 		if is := book.Standing(n); s.f.asksFor(n) && is.Known() {
 			s.names[n] = is
@@ -153,11 +158,22 @@ func (s *screen) turn(book *view.Book, names []view.Name) error {
 	return nil
 }
 
+func (s *screen) jobs(of string, r *view.Roster) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.missing, of)
+	var is overview
+	is.take(s.f, r, time.Now())
+	s.runs[of], s.pauses[of] = is.runs, is.pauses
+	s.change()
+	return nil
+}
+
 func (s *screen) host(ev coord.HostEvent, all *coord.HostWatcher) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.watcher = all; ev.Kind == coord.SnapshotDone {
-		s.missing[ofHosts] = false
+		delete(s.missing, ofHosts)
 	}
 	s.change()
 	return nil
@@ -186,9 +202,14 @@ func (s *screen) overview() overview {
 		is.Seats = slices.Clone(is.Seats) // what leases have left is noted in them
 		o.standings = append(o.standings, is)
 	}
+	now := time.Now()
+	for _, of := range []string{ofRuns, ofJobs} { // of which one has the runs, and the cluster's pause
+		o.runs = append(o.runs, s.runs[of]...)
+		o.pauses = append(o.pauses, s.pauses[of]...)
+	}
+	o.pauses = slices.DeleteFunc(o.pauses, func(p view.Pause) bool { return !p.In(now) })
 	slices.SortFunc(o.standings, func(a, b view.Standing) int { return a.Name.Compare(b.Name) })
 	if s.watcher != nil {
-		now := time.Now()
 		for _, h := range s.watcher.Snapshot().Hosts {
 			if s.f.means(h.Metadata.HostUUID, h.Metadata.Hostname) {
 				o.hosts = append(o.hosts, live.HostOf(h, now))
@@ -219,9 +240,9 @@ func (s *screen) head(now time.Time) string {
 // draw draws a picture, with one write, once everything is known that belongs to it.
 func (s *screen) draw(now time.Time) error {
 	s.mu.Lock()
-	missing := s.missing[ofHolds] || s.missing[ofHosts]
+	missing := len(s.missing)
 	s.mu.Unlock()
-	if missing {
+	if missing > 0 {
 		return nil
 	}
 	rows, columns := s.size()

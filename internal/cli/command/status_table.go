@@ -19,6 +19,9 @@ func (o overview) leases() (all []int64) {
 			all = append(all, seat.Lease)
 		}
 	}
+	for _, run := range o.runs {
+		all = append(all, run.Lease)
+	}
 	for _, h := range o.hosts {
 		all = append(all, h.Lease)
 	}
@@ -29,6 +32,11 @@ func (o overview) leases() (all []int64) {
 func (o overview) setLeft(left map[int64]time.Duration) {
 	for _, s := range o.standings {
 		s.SetLeft(left)
+	}
+	for i, run := range o.runs {
+		if d, known := left[run.Lease]; known {
+			o.runs[i].Left = d
+		}
 	}
 	for i, h := range o.hosts {
 		if d, known := left[h.Lease]; known {
@@ -41,6 +49,12 @@ func (o overview) setLeft(left map[int64]time.Duration) {
 func (o overview) lines() (all []view.Line) {
 	for _, s := range o.standings {
 		all = append(all, s.Lines()...)
+	}
+	for i := range o.runs {
+		all = append(all, o.runs[i].Line())
+	}
+	for i := range o.pauses {
+		all = append(all, o.pauses[i].Line())
 	}
 	for _, h := range o.hosts {
 		all = append(all, h.Line())
@@ -68,7 +82,7 @@ func (o overview) table(now time.Time) (lines []string) {
 	var out bytes.Buffer // which takes anything
 	t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, statusHeads)
-	rows := len(o.hosts)
+	rows := len(o.hosts) + len(o.runs)
 	var below []string
 	for _, s := range o.standings {
 		about := s.Kind + " " + s.Name.Name + ": "
@@ -86,6 +100,10 @@ func (o overview) table(now time.Time) (lines []string) {
 			rows++
 		}
 	}
+	for _, run := range o.runs {
+		fmt.Fprintln(t, strings.Join(runRow(run, now), "\t"))
+	}
+	below = append(below, pauseLines(o.pauses)...)
 	for _, h := range o.hosts {
 		fmt.Fprintln(t, strings.Join(hostRow(h, now), "\t"))
 	}

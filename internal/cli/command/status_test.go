@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/etcd/etcdtest"
 	"github.com/go-coord/coord/internal/hold"
 	"github.com/go-coord/coord/internal/view"
@@ -95,7 +96,7 @@ func TestStatusTellsEverythingAtAGlance(t *testing.T) {
 		"reports u-1":              {0, []string{head, reports, host}},
 		"h1 h1":                    {0, []string{head, host}},
 		"vip":                      {1, []string{head, vip}},
-		"nothing":                  {1, []string{`nothing is held, and no host is up`}},
+		"nothing":                  {1, []string{`nothing is held, no job runs, and no host is up`}},
 		"nothing --kind elect":     {1, []string{`nothing is held`}},
 		"nothing --kind host":      {1, []string{`no host is up`}},
 		"uploads vip --kind elect": {1, []string{head, vip}},
@@ -105,16 +106,21 @@ func TestStatusTellsEverythingAtAGlance(t *testing.T) {
 			if code := s.conch(append([]string{"status"}, strings.Fields(args)...)...); code != tt.code || s.stderr.String() != "" {
 				t.Errorf("code %d, want %d; %s", code, tt.code, s.stderr.String())
 			}
-			rows := table(s.stdout.String())
-			if len(rows) != len(tt.rows) {
-				t.Fatalf("got %q, want %q", rows, tt.rows)
-			}
-			for i, want := range tt.rows {
-				if !regexp.MustCompile(`^` + want + `$`).MatchString(rows[i]) {
-					t.Errorf("got %q, want %q", rows[i], want)
-				}
-			}
+			matches(t, table(s.stdout.String()), tt.rows)
 		})
+	}
+}
+
+// matches asserts that each line is what a pattern says.
+func matches(t *testing.T, lines, patterns []string) {
+	t.Helper()
+	if len(lines) != len(patterns) {
+		t.Fatalf("got %q, want %q", lines, patterns)
+	}
+	for i, want := range patterns {
+		if !regexp.MustCompile(`^` + want + `$`).MatchString(lines[i]) {
+			t.Errorf("got %q, want %q", lines[i], want)
+		}
 	}
 }
 
@@ -183,7 +189,7 @@ func TestStatusRefusesWhatMakesNoSense(t *testing.T) {
 	for line, want := range map[string]string{
 		"../x":              `name "../x"`,
 		"a b/c":             `name "b/c"`,
-		"--kind lock":       `--kind "lock": want all or elect or sema or host`,
+		"--kind lock":       `--kind "lock": want all or elect or sema or cron or host`,
 		"--output yaml":     `want table or json`,
 		"--watch=sometimes": `--watch "sometimes"`,
 	} {
@@ -217,6 +223,10 @@ func TestStatusTakesNoMoreThanItIsAskedFor(t *testing.T) {
 		hold.AreaRange(hold.AreaElect): readOnly, hold.AreaRange(hold.AreaOpen) + "elect/": readOnly, hold.AreaRange(hold.AreaLast) + "elect/": readOnly,
 	})
 	addUser(t, root, "hosts", grants{coord.HostsPrefix: readOnly})
+	addUser(t, root, "jobs", grants{record.Root: readOnly})
+	addUser(t, root, "job", grants{
+		record.Range(record.Runs, "o"): readOnly, record.Opens + "o/": readOnly, record.Opens + "o@": readOnly, record.JobKey("o"): readOnly, record.Pause: readOnly,
+	})
 	addUser(t, root, "everything", grants{hold.Root: readOnly, coord.HostsPrefix: readOnly})
 	for _, tt := range []struct {
 		user, args string
@@ -231,6 +241,11 @@ func TestStatusTakesNoMoreThanItIsAskedFor(t *testing.T) {
 		{"offices", "", 77, `read the prefix /coord/hosts/`},
 		{"offices", "--watch --kind elect", 77, `may not read the prefix /conch/v1/`},
 		{"hosts", "--kind host", 1, ""},
+		{"jobs", "--kind cron", 1, ""},
+		{"jobs", "", 77, `may not read the prefix /conch/v1/elect/`},
+		{"job", "o --kind cron", 1, ""},
+		{"job", "o b --kind cron", 77, `may not read the prefix /conch/v1/cron/run/b/, read the prefix /conch/v1/cron/state/open/b/, read the prefix /conch/v1/cron/state/open/b@, read /conch/v1/cron/job/b`},
+		{"job", "--watch --kind cron", 77, `may not read the prefix /conch/v1/cron/`},
 		{"hosts", "", 77, `may not read the prefix /conch/v1/elect/`},
 	} {
 		s := as(server, tt.user)
@@ -354,11 +369,11 @@ func TestStatusWatchSaysWhenItsViewIsOld(t *testing.T) {
 	out.next(t)
 	out.next(t)
 	proxy.Cut()
-	both := warned.next(t) + warned.next(t)
-	contains(t, both, "level=WARN", "etcd does not answer: what was printed last may be out of date", "of=holds", "of=hosts")
+	all := warned.next(t) + warned.next(t) + warned.next(t) + warned.next(t)
+	contains(t, all, "level=WARN", "etcd does not answer: what was printed last may be out of date", "of=holds", "of=hosts", "of=runs", "of=jobs")
 	proxy.Revive()
-	both = warned.next(t) + warned.next(t)
-	contains(t, both, "etcd answers again", "of=holds", "of=hosts")
+	all = warned.next(t) + warned.next(t) + warned.next(t) + warned.next(t)
+	contains(t, all, "etcd answers again", "of=holds", "of=hosts", "of=runs", "of=jobs")
 	s.signals <- syscall.SIGTERM
 	if c := wait(t, code); c != 143 || len(out) != 0 {
 		t.Errorf("code %d, %d lines more", c, len(out))
@@ -370,6 +385,7 @@ func drawn(rows, columns int, f *statusFlags) (*screen, *text) {
 	out := &text{}
 	return &screen{
 		to: out, size: func() (int, int) { return rows, columns }, f: f, changed: make(chan struct{}, 1), missing: map[string]bool{},
+		runs: map[string][]view.Run{}, pauses: map[string][]view.Pause{},
 		names: map[view.Name]view.Standing{}, since: map[string]time.Time{},
 	}, out
 }
@@ -432,7 +448,7 @@ func TestAScreenSaysSinceWhenEtcdIsSilent(t *testing.T) {
 	if err := s.draw(testTime); err != nil || out.String() != "" {
 		t.Errorf("drawn before anything is known: %q, %v", out.String(), err)
 	}
-	s.missing[ofHosts] = false
+	delete(s.missing, ofHosts)
 	_ = s.draw(testTime)
 	equal(t, picture(t, out.String()), []string{"as of 2026-01-01T00:00:00Z", "", "no host is up"})
 	s.since[ofHolds], s.since[ofHosts] = testTime.Add(time.Second), testTime

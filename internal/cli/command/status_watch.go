@@ -21,12 +21,16 @@ import (
 const (
 	ofHolds = "holds"
 	ofHosts = "hosts"
+	ofRuns  = "runs"
+	ofJobs  = "jobs"
 )
 
-// onlooker is told of everything that "conch status --watch" follows: of names and of hosts at the same time.
+// onlooker is told of everything that "conch status --watch" follows, at the same time.
 type onlooker interface {
 	// turn is a live.Turn.
 	turn(book *view.Book, names []view.Name) error
+	// jobs tells what runs and whether the cluster is paused, or which jobs are, each as a whole.
+	jobs(of string, r *view.Roster) error
 	// host tells of a host; all are those that are up.
 	host(ev coord.HostEvent, all *coord.HostWatcher) error
 	// stale says that what was told of some kind may be out of date, and fresh that this is over.
@@ -53,7 +57,7 @@ func (c *call) watchStatus(ctx context.Context, f *statusFlags) (int, error) {
 	}
 	p := &statusPrinter{
 		changePrinter: changePrinter{to: c.env.Stdout, json: f.output.JSON(), kinds: true},
-		f:             f, log: cli.NewLogger(c.env.Stderr, f.Quiet, f.LogFormat), told: map[view.Name]view.Standing{}, hosts: map[string]view.Line{},
+		f:             f, log: cli.NewLogger(c.env.Stderr, f.Quiet, f.LogFormat), told: map[view.Name]view.Standing{}, hosts: map[string]view.Line{}, jobsTold: map[string]*jobsTold{},
 	}
 	return c.stream(ctx, func(ctx context.Context) error { return follow(ctx, p) })
 }
@@ -68,23 +72,43 @@ func (f *statusFlags) touch(ctx context.Context, client *clientv3.Client) error 
 	return nil
 }
 
+// follows are what is followed for what is asked for.
+func (f *statusFlags) follows() (all []string) {
+	if len(f.held()) > 0 {
+		all = append(all, ofHolds)
+	}
+	if f.asks(hold.KindCron) {
+		all = append(all, ofRuns, ofJobs)
+	}
+	if f.asks(hold.KindHost) {
+		all = append(all, ofHosts)
+	}
+	return all
+}
+
 // statusStale is after how long without a proof what was told may be out of date.
 const statusStale = 6 * time.Second
 
-// follow tells until ctx ends, or one of the two ends that it follows.
+// follow tells until ctx ends, or one of those ends that it follows.
 func (f *statusFlags) follow(ctx context.Context, client *clientv3.Client, to onlooker) error {
-	kinds, hosts := f.held()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
-	if len(kinds) > 0 {
-		o := live.FollowOptions{
-			StaleAfter: statusStale, Stale: func(why error) { to.stale(ofHolds, why) }, Fresh: func() { to.fresh(ofHolds) },
-		}
-		wg.Go(func() { cancel(live.FollowAll(ctx, client, o, to.turn)) })
-	}
-	if hosts {
-		wg.Go(func() { cancel(followHosts(ctx, client, to)) })
+	for _, of := range f.follows() {
+		o := live.FollowOptions{StaleAfter: statusStale, Stale: func(why error) { to.stale(of, why) }, Fresh: func() { to.fresh(of) }}
+		turn := func(r *view.Roster) error { return to.jobs(of, r) }
+		wg.Go(func() {
+			switch of {
+			case ofHolds:
+				cancel(live.FollowAll(ctx, client, o, to.turn))
+			case ofRuns:
+				cancel(live.FollowRuns(ctx, client, o, turn))
+			case ofJobs:
+				cancel(live.FollowPauses(ctx, client, o, turn))
+			case ofHosts:
+				cancel(followHosts(ctx, client, to))
+			}
+		})
 	}
 	wg.Wait()
 	return context.Cause(ctx)
@@ -120,6 +144,8 @@ type statusPrinter struct {
 	changePrinter
 	told  map[view.Name]view.Standing
 	hosts map[string]view.Line
+	// jobsTold is by what is followed.
+	jobsTold map[string]*jobsTold
 }
 
 func (p *statusPrinter) turn(book *view.Book, names []view.Name) error {

@@ -11,9 +11,11 @@
 // One name is read in one transaction, and no key beyond those of that name: a user may be allowed no more. Many names are
 // read in pages at one revision.
 //
+// Of distributed cron what runs and what is paused is read, never its claims and results: there are as many as anybody keeps.
+//
 // # Following
 //
-// Follow follows one name, FollowAll everything. Both stand on coord.Follow, which survives what becomes of etcd, and do all
+// Follow follows one name, FollowAll everything that can be held, FollowRuns and FollowPauses jobs. All stand on coord.Follow, which survives what becomes of etcd, and do all
 // that is told in one goroutine:
 //
 //	coord.Follow ──keys──► relay ──► pupil ──► who is told

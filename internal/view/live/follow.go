@@ -41,7 +41,7 @@ type Change func(changes []view.Seat, is view.Standing) error
 func Follow(ctx context.Context, client *clientv3.Client, n view.Name, o FollowOptions, change Change) error {
 	f := &follower{relay: newRelay(o), client: client, name: n, ranges: n.Ranges(), change: change}
 	defer f.unwatch()
-	return f.run(ctx, client, f.ranges[0], f)
+	return f.run(ctx, client, span{from: f.ranges[0]}, f)
 }
 
 // follower is what one Follow knows: the pupil of its relay.

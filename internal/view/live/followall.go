@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/hold"
 	"github.com/go-coord/coord/internal/view"
 )
@@ -17,12 +18,17 @@ import (
 // all that were or are there. The book is lent until Turn returns. An error ends the following, and is returned.
 type Turn func(book *view.Book, names []view.Name) error
 
-// FollowAll tells how everything stands below hold.Root, and then each revision that changes it, in order, until ctx ends,
-// whatever becomes of etcd. It takes permission to read all of that. See [coord.Follow] for what it promises.
+// FollowAll tells how everything that can be held stands, and then each revision that changes it, in order, until ctx ends,
+// whatever becomes of etcd. It takes permission to read hold.Root. See [coord.Follow] for what it promises.
 //
 // It returns an error if etcd refuses the first read or does not answer it, or a Turn fails; else the cause of ctx.
 func FollowAll(ctx context.Context, client *clientv3.Client, o FollowOptions, turn Turn) error {
-	return newRelay(o).run(ctx, client, hold.Root, &reader{turn: turn, book: view.NewBook(nil, 0)})
+	return newRelay(o).run(ctx, client, holds(), &reader{turn: turn, book: view.NewBook(nil, 0)})
+}
+
+// holds is where everything lies that can be held: behind distributed cron, whose histories are large and change all the time.
+func holds() span {
+	return span{clientv3.GetPrefixRangeEnd(record.Root), clientv3.GetPrefixRangeEnd(hold.Root)}
 }
 
 // reader is the pupil of FollowAll.

@@ -79,7 +79,7 @@ func readBook(ctx context.Context, client *clientv3.Client, kinds []string) (*vi
 	book := view.NewBook(nil, 0)
 	for _, kind := range kinds {
 		for _, r := range view.KindRanges(kind) {
-			rev, err := readPages(ctx, client, r, book.Rev, func(kv *mvccpb.KeyValue) { book.Put(EntryOf(kv)) })
+			rev, err := readPages(ctx, client, r, clientv3.GetPrefixRangeEnd(r), book.Rev, func(kv *mvccpb.KeyValue) { book.Put(EntryOf(kv)) })
 			if err != nil {
 				return nil, fmt.Errorf("read what is below %s: %w", r, err)
 			}
@@ -89,9 +89,8 @@ func readBook(ctx context.Context, client *clientv3.Client, kinds []string) (*vi
 	return book, nil
 }
 
-// readPages reads a prefix, page by page, as it was at a revision, and returns that; 0 is now.
-func readPages(ctx context.Context, client *clientv3.Client, prefix string, rev int64, take func(*mvccpb.KeyValue)) (int64, error) {
-	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
+// readPages reads from a key up to another one, page by page, as it was at a revision, and returns that; 0 is now.
+func readPages(ctx context.Context, client *clientv3.Client, from, end string, rev int64, take func(*mvccpb.KeyValue)) (int64, error) {
 	for {
 		got, err := client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(page), clientv3.WithRev(rev))
 		if err != nil {

@@ -60,12 +60,16 @@ func newRelay(o FollowOptions) *relay {
 // within is how long one answer may take.
 func (r *relay) within() time.Duration { return r.StaleAfter / 4 }
 
-// run has p learn of the keys under a prefix until ctx ends, or it has had enough.
-func (r *relay) run(ctx context.Context, client *clientv3.Client, prefix string, p pupil) error {
+// span is where keys are followed: a prefix, or up to a key behind it.
+type span struct{ from, end string }
+
+// run has p learn of the keys within a span until ctx ends, or it has had enough.
+func (r *relay) run(ctx context.Context, client *clientv3.Client, within span, p pupil) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- coord.Follow(ctx, client, coord.FollowOptions{Prefix: prefix, StaleAfter: r.StaleAfter, Ask: r.ask}, lecture{ctx, r, p})
+		o := coord.FollowOptions{Prefix: within.from, End: within.end, StaleAfter: r.StaleAfter, Ask: r.ask}
+		ended <- coord.Follow(ctx, client, o, lecture{ctx, r, p})
 	}()
 	err := r.attend(ctx, ended, p)
 	cancel()
