@@ -79,7 +79,7 @@ func visitBy(ctx context.Context, dial dial, s cli.Settings, plan Plan) ([]Findi
 	if !v.endpoints(ctx) {
 		return v.found, fmt.Errorf("%w: no endpoint of %s answers", hold.ErrUnreachable, strings.Join(s.Endpoints, ","))
 	}
-	for _, look := range []func(context.Context){v.roundTrip, v.lease, v.arithmetic, v.alarms, v.permissions, v.keys, v.hosts} {
+	for _, look := range []func(context.Context){v.roundTrip, v.lease, v.arithmetic, v.alarms, v.permissions, v.keys, v.hosts, v.cron} {
 		look(ctx)
 	}
 	return v.found, nil

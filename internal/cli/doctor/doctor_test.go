@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { etcdtest.Main(m) }
 
-var plan = Plan{TTL: 10 * time.Second, KillAfter: 5 * time.Second, Margin: 500 * time.Millisecond}
+var planned = Plan{TTL: 10 * time.Second, KillAfter: 5 * time.Second, Margin: 500 * time.Millisecond}
 
 func settings(endpoints ...string) cli.Settings {
 	return cli.Settings{Endpoints: endpoints, DialTimeout: 5 * time.Second}
@@ -75,7 +75,7 @@ func put(t *testing.T, m *coordtest.Medium, key, value string, lease clientv3.Le
 // visited is what is found in an etcd in memory.
 func visited(t *testing.T, m *coordtest.Medium) []Finding {
 	t.Helper()
-	found, err := visitBy(t.Context(), into(t, map[string]*coordtest.Medium{"m": m}), settings("m"), plan)
+	found, err := visitBy(t.Context(), into(t, map[string]*coordtest.Medium{"m": m}), settings("m"), planned)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestASoundEtcd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := Visit(t.Context(), settings(etcd.Endpoints()...), plan)
+	found, err := Visit(t.Context(), settings(etcd.Endpoints()...), planned)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestTroubles(t *testing.T) {
 			tt.trouble(m)
 			s := settings("m")
 			s.DialTimeout = 300 * time.Millisecond
-			found, err := visitBy(t.Context(), into(t, map[string]*coordtest.Medium{"m": m}), s, plan)
+			found, err := visitBy(t.Context(), into(t, map[string]*coordtest.Medium{"m": m}), s, planned)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -205,14 +205,14 @@ func TestEndpoints(t *testing.T) {
 	dead := etcdtest.Refused(t)
 	s := settings("one", dead, "other")
 	s.DialTimeout = time.Second
-	found, err := visitBy(t.Context(), into(t, map[string]*coordtest.Medium{"one": one, "other": other}), s, plan)
+	found, err := visitBy(t.Context(), into(t, map[string]*coordtest.Medium{"one": one, "other": other}), s, planned)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tells(t, found, "fail endpoint "+dead+": etcd unreachable", "fail cluster : the endpoints belong to 2 different clusters")
 
 	s.Endpoints = []string{dead}
-	found, err = Visit(t.Context(), s, plan)
+	found, err = Visit(t.Context(), s, planned)
 	if !errors.Is(err, hold.ErrUnreachable) || len(found) != 1 || found[0].Level != Fail {
 		t.Errorf("%v, %v", found, err)
 	}

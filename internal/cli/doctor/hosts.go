@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/internal/hold"
@@ -35,7 +36,7 @@ func (v *visit) hosts(ctx context.Context) {
 	err := rpctypes.ErrCompacted
 	for try := 0; try < listTries && errors.Is(err, rpctypes.ErrCompacted); try++ {
 		f = newFleet()
-		_, cut, err = v.pages(ctx, coord.HostsPrefix, 0, &f.seen, f.take)
+		_, cut, err = v.pages(ctx, coord.HostsPrefix, clientv3.GetPrefixRangeEnd(coord.HostsPrefix), 0, &f.seen, f.take)
 	}
 	switch {
 	case errors.Is(err, hold.ErrPermission):

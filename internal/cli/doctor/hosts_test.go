@@ -64,7 +64,7 @@ func TestHostsThatCannotBeLookedAt(t *testing.T) {
 		{rpctypes.ErrGRPCCompacted, 1, "ok hosts /coord/hosts/: 0 registered"},
 	} {
 		m := in(t, nil)
-		m.Inject(coordtest.Rule{Method: coordtest.Range, Skip: roundTrips + 1, Times: tt.times, Action: coordtest.Refuse(tt.err)})
+		m.Inject(coordtest.Rule{Method: coordtest.Range, Skip: roundTrips + 2, Times: tt.times, Action: coordtest.Refuse(tt.err)})
 		tells(t, visited(t, m), tt.want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord/internal/cli"
+	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/hold"
 	"github.com/go-coord/coord/internal/view"
 	"github.com/go-coord/coord/internal/view/live"
@@ -110,13 +111,13 @@ func kindParts(kind string) (all []string) {
 // census lists all keys. A user who may not do that may well be allowed to list its own parts.
 func (v *visit) census(ctx context.Context) (*census, error) {
 	c := &census{book: view.NewBook(nil, 0)}
-	err := v.list(ctx, hold.Root, c)
+	err := v.listRoot(ctx, c)
 	if !errors.Is(err, hold.ErrPermission) {
 		return c, err
 	}
 	c.hidden = append(c.hidden, hold.Root)
 	for _, part := range parts() {
-		switch err := v.list(ctx, part, c); {
+		switch err := v.list(ctx, part, clientv3.GetPrefixRangeEnd(part), c); {
 		case errors.Is(err, hold.ErrPermission):
 			c.hidden = append(c.hidden, part)
 		case err != nil || c.cut:
@@ -126,9 +127,17 @@ func (v *visit) census(ctx context.Context) (*census, error) {
 	return c, nil
 }
 
-// list adds what lies below a prefix, at the revision of what was listed first.
-func (v *visit) list(ctx context.Context, prefix string, c *census) (err error) {
-	c.book.Rev, c.cut, err = v.pages(ctx, prefix, c.book.Rev, &c.seen, func(kv *mvccpb.KeyValue) {
+// listRoot lists all but distributed cron, of which there is more than anybody wants to list: that is looked at by itself.
+func (v *visit) listRoot(ctx context.Context, c *census) error {
+	if err := v.list(ctx, hold.Root, record.Root, c); err != nil || c.cut {
+		return err
+	}
+	return v.list(ctx, clientv3.GetPrefixRangeEnd(record.Root), clientv3.GetPrefixRangeEnd(hold.Root), c)
+}
+
+// list adds what lies from one key up to another, at the revision of what was listed first.
+func (v *visit) list(ctx context.Context, from, end string, c *census) (err error) {
+	c.book.Rev, c.cut, err = v.pages(ctx, from, end, c.book.Rev, &c.seen, func(kv *mvccpb.KeyValue) {
 		c.book.Put(live.EntryOf(kv))
 		switch key, err := hold.ParseKey(string(kv.Key)); {
 		case err != nil:
@@ -140,10 +149,12 @@ func (v *visit) list(ctx context.Context, prefix string, c *census) (err error) 
 	return err
 }
 
-// pages reads what lies below a prefix, as it was at a revision, and returns that; 0 is now. seen counts the keys; cut is
-// that there are more than are looked at.
-func (v *visit) pages(ctx context.Context, prefix string, rev int64, seen *int, take func(*mvccpb.KeyValue)) (at int64, cut bool, err error) {
-	for from, end := prefix, clientv3.GetPrefixRangeEnd(prefix); ; {
+// pages reads what lies from one key up to another, as it was at a revision, and returns that; 0 is now. seen counts the keys;
+// cut is that there are more than are looked at.
+func (v *visit) pages(
+	ctx context.Context, from, end string, rev int64, seen *int, take func(*mvccpb.KeyValue),
+) (at int64, cut bool, err error) {
+	for {
 		try, cancel := v.bounded(ctx)
 		got, err := v.cli.Get(try, from, clientv3.WithRange(end), clientv3.WithLimit(scanPage), clientv3.WithRev(rev))
 		cancel()

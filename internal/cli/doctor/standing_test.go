@@ -38,18 +38,18 @@ func slot(name string, max, n int, lease clientv3.LeaseID) key {
 }
 
 // record is the open record of the hold of a lease.
-func record(k hold.Key, lease int) key {
+func recordOf(k hold.Key, lease int) key {
 	return key{k.String(), fmt.Sprintf(`{"lease":"%x","n":1,"ttl":10,"term_ms":3500,"holder":%s,"at":"2026-01-01T00:00:00Z"}`, lease, who(fmt.Sprintf("h%d", lease))), 0}
 }
 
 func opened(name string, lease int) key {
 	open, _ := hold.OfficeKeys(name)
-	return record(open, lease)
+	return recordOf(open, lease)
 }
 
 func openedSlot(name string, max, n, lease int) key {
 	open, _ := hold.SlotKeys(name, max, n)
-	return record(open, lease)
+	return recordOf(open, lease)
 }
 
 // asked is a request to leave.
@@ -186,7 +186,7 @@ func TestAListIsOfOneMoment(t *testing.T) {
 	}
 	v := &visit{settings: settings("m"), cli: m.Client(t)}
 	seen := 0
-	rev, cut, err := v.pages(t.Context(), hold.Root, 0, &seen, func(kv *mvccpb.KeyValue) {
+	rev, cut, err := v.pages(t.Context(), hold.Root, clientv3.GetPrefixRangeEnd(hold.Root), 0, &seen, func(kv *mvccpb.KeyValue) {
 		if seen == 1 {
 			put(t, m, opened("o", 1).key, "", 0)
 		}
