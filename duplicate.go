@@ -70,6 +70,9 @@ func (h *HostLiveness) enter(ctx context.Context, s *Session) (*registration, er
 	}
 }
 
+// maxLeaseTTL is the longest lease that etcd grants, in seconds.
+const maxLeaseTTL = 9_000_000_000
+
 // patience is what is known of the lease of a key that is waited for.
 //
 // The remaining time of a lease that nobody renews runs out at one moment. Each answer bounds that moment
@@ -136,7 +139,8 @@ func (p *patience) ask(ctx context.Context, s *Session, dup *DuplicateHostError,
 	try, cancel := context.WithTimeout(ctx, min(s.tryFor(), p.limit-sent))
 	defer cancel()
 	got, err := s.cli.TimeToLive(try, dup.Lease)
-	if err != nil || got.TTL < 0 {
+	// A leader that has only just been elected does not count its leases yet, and says that they have 292 years.
+	if err != nil || got.TTL < 0 || got.TTL > maxLeaseTTL {
 		return
 	}
 	dup.Left = time.Duration(got.TTL) * time.Second

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/go-coord/coord/coordtest"
 )
@@ -70,6 +73,23 @@ func TestALiveDuplicateIsAnError(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A member answers for a moment that a lease never ends, when it has become the leader and does not count its leases yet. What is
+// heard after that is no renewal.
+func TestALeaderThatDoesNotCountYetIsNoRenewal(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		w.killed(HostMetadata{HostUUID: "h1"}, 10)
+		uncounted := w.m.Inject(coordtest.Rule{Method: coordtest.TimeToLive, Action: func(c *coordtest.Call) (proto.Message, error) {
+			reply, err := c.Commit(c.Context)
+			reply.(*pb.LeaseTimeToLiveResponse).TTL = int64(time.Duration(math.MaxInt64).Seconds())
+			return reply, err
+		}})
+		w.live(h1, LivenessOptions{})
+		if at := w.now(); at != 10*time.Second || uncounted.Hits() != 1 {
+			w.Errorf("registered at %v, after %d such answers", at, uncounted.Hits())
+		}
+	})
 }
 
 func TestTheWaitForAFormerKeyIsBounded(t *testing.T) {
