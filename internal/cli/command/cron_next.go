@@ -196,7 +196,7 @@ func noTick(t ticks, after time.Time) error {
 	if t.plan.Manual() {
 		return refuse(hold.ErrNo, "%s", t.plan.Explain())
 	}
-	return refuse(hold.ErrNo, "no tick before end_at, %s", t.end.UTC().Format(time.RFC3339))
+	return refuse(hold.ErrNo, "no tick up to end_at, %s", t.end.UTC().Format(time.RFC3339))
 }
 
 // tickLine is a tick as a program reads it.

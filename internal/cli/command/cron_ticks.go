@@ -33,7 +33,7 @@ func (t ticks) next(after time.Time) (schedule.Tick, bool) {
 		after = t.start.Add(-1)
 	}
 	tick, ok := t.plan.Next(after)
-	if !ok || t.end != nil && !tick.Time().Before(*t.end) {
+	if !ok || t.end != nil && tick.Time().After(*t.end) {
 		return 0, false
 	}
 	return tick, true

@@ -65,7 +65,7 @@ const pausesMost = 20
 // pauseLines say what is paused.
 func pauseLines(all []view.Pause) (lines []string) {
 	for _, p := range all[:min(len(all), pausesMost)] {
-		lines = append(lines, hold.KindCron+" "+pausedText(p))
+		lines = append(lines, hold.KindCron+" "+pauseText(p))
 	}
 	if more := len(all) - pausesMost; more > 0 {
 		lines = append(lines, fmt.Sprintf("%s: %d more jobs are paused", hold.KindCron, more))
@@ -73,8 +73,8 @@ func pauseLines(all []view.Pause) (lines []string) {
 	return lines
 }
 
-// pausedText says what is paused, by whom and until when.
-func pausedText(p view.Pause) string {
+// pauseText says what is paused, by whom and until when.
+func pauseText(p view.Pause) string {
 	l := p.Line().Pause
 	text := dash(p.Job) + ": paused"
 	if p.Job == "" {
@@ -133,7 +133,7 @@ func (f *statusFlags) jobChanges(was *jobsTold, r *view.Roster, now time.Time) (
 	}
 	for _, p := range is.pauses {
 		if was.pauses[p.Job] != p {
-			say(p.Line(), hold.KindCron+" "+pausedText(p))
+			say(p.Line(), hold.KindCron+" "+pauseText(p))
 		}
 	}
 	*was = next
