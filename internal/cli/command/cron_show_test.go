@@ -35,7 +35,7 @@ func TestLsTellsWhenJobsAreDue(t *testing.T) {
 		knownAt(t, "a", `{"schedule":["30 2 * * *","0 4 * * *"],"tz":"America/New_York","script":"x"}`),
 		knownAt(t, "b", `{"schedule":"@manual","script":"x","paused":{}}`),
 		knownAt(t, "c", `{"schedule":"@hourly","script":"x","paused":{"until":"2027-03-14T00:00:00Z"},"start_at":"2027-03-20T12:00:00Z"}`),
-		knownAt(t, "d", `{"schedule":"@hourly","script":"x","paused":{"until":"2027-03-13T00:00:00Z"},"end_at":"2027-03-13T23:00:00Z"}`),
+		knownAt(t, "d", `{"schedule":"@hourly","script":"x","paused":{"until":"2027-03-13T00:00:00Z"},"end_at":"2027-03-13T22:59:59Z"}`),
 		knownAt(t, "e", `{"schedule":"@hourly"}`),
 		knownAt(t, "f", `{"schedule":"0 5 * * *","tz":"Asia/Kathmandu","script":"x","run_on":"all"}`),
 	}
@@ -277,7 +277,7 @@ func TestWhereThereIsNoTick(t *testing.T) {
 	for _, tt := range []struct{ spec, want string }{
 		{`{"schedule":"@manual","script":"x"}`, "conch: never by itself, only when asked to run\n"},
 		{`{"schedule":"@at 2001-01-01T00:00:00Z","script":"x"}`, "conch: no tick within 10 years of "},
-		{`{"schedule":"@daily","script":"x","end_at":"2001-01-01T00:00:00Z"}`, "conch: no tick before end_at, 2001-01-01T00:00:00Z\n"},
+		{`{"schedule":"@daily","script":"x","end_at":"2001-01-01T00:00:00Z"}`, "conch: no tick up to end_at, 2001-01-01T00:00:00Z\n"},
 	} {
 		putKey(t, record.JobKey(name), tt.spec)
 		if out, said := cron(t, 1, "next", name); out != "" || !strings.HasPrefix(said, tt.want) {
