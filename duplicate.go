@@ -77,13 +77,16 @@ const maxLeaseTTL = 9_000_000_000
 //
 // The remaining time of a lease that nobody renews runs out at one moment. Each answer bounds that moment
 // from both sides; one that puts it later than an earlier one allowed is the answer of a lease that was
-// renewed in between. A change of etcd's leader starts all leases anew, and the comparison too.
+// renewed in between. A change of etcd's leader starts all leases anew, and the comparison too. A leader that was paused may
+// know the new term before it knows that it leads no more, and tells the time of a lease that is over there: so one answer that
+// does not fit is the new measure, and only a second one is a renewal. A live process gives that as surely as the first.
 type patience struct {
 	limit time.Duration // when the wait ends; 0: not known yet
 	over  time.Duration // by when the lease runs out, as its first answer of this raft term allows
 	since time.Duration // when that answer came
 	term  uint64
 	lease clientv3.LeaseID // whose answer it was
+	later int              // answers in this term that put it later
 }
 
 // outwait waits until the key that was found is gone. Everything else is an error.
@@ -145,13 +148,20 @@ func (p *patience) ask(ctx context.Context, s *Session, dup *DuplicateHostError,
 	}
 	dup.Left = time.Duration(got.TTL) * time.Second
 	if p.term != got.RaftTerm || p.lease != dup.Lease {
-		p.term, p.lease, p.since = got.RaftTerm, dup.Lease, s.clock()
-		p.over = p.since + dup.Left + time.Second // an answer is rounded down
+		p.term, p.lease, p.later = got.RaftTerm, dup.Lease, 0
+		p.measure(s.clock(), dup.Left)
 		if most == 0 {
 			p.limit = sent + time.Duration(got.GrantedTTL)*time.Second + time.Second
 		}
 		return
 	}
 	drift := time.Duration(float64(sent-p.since) * rateError)
-	dup.Renewed = sent+dup.Left > p.over+drift
+	if sent+dup.Left > p.over+drift {
+		p.later++
+		p.measure(s.clock(), dup.Left)
+	}
+	dup.Renewed = p.later > 1
 }
+
+// measure takes an answer that came now for what later ones are held against. It was rounded down.
+func (p *patience) measure(now, left time.Duration) { p.since, p.over = now, now+left+time.Second }

@@ -46,7 +46,7 @@ func TestARestartedAgentOutwaitsItsFormerKey(t *testing.T) {
 	}
 }
 
-// A key that is renewed is a live process's: the registration fails as soon as that is seen, and touches nothing.
+// A key that is renewed is a live process's: the registration fails as soon as that is seen twice, and touches nothing.
 func TestALiveDuplicateIsAnError(t *testing.T) {
 	for _, refresh := range []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second} {
 		t.Run(refresh.String(), func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestALiveDuplicateIsAnError(t *testing.T) {
 						w.Errorf("%v: want %s in it", err, part)
 					}
 				}
-				if took := w.now() - before; took > 6*time.Second {
+				if took := w.now() - before; took > 9*time.Second {
 					w.Errorf("it took %v", took)
 				}
 				if w.m.Rev() != rev || len(w.m.Leases()) != 1 {
@@ -75,21 +75,25 @@ func TestALiveDuplicateIsAnError(t *testing.T) {
 	}
 }
 
-// A member answers for a moment that a lease never ends, when it has become the leader and does not count its leases yet. What is
-// heard after that is no renewal.
-func TestALeaderThatDoesNotCountYetIsNoRenewal(t *testing.T) {
-	inBubble(t, coordtest.Options{}, func(w *world) {
-		w.killed(HostMetadata{HostUUID: "h1"}, 10)
-		uncounted := w.m.Inject(coordtest.Rule{Method: coordtest.TimeToLive, Action: func(c *coordtest.Call) (proto.Message, error) {
-			reply, err := c.Commit(c.Context)
-			reply.(*pb.LeaseTimeToLiveResponse).TTL = int64(time.Duration(math.MaxInt64).Seconds())
-			return reply, err
-		}})
-		w.live(h1, LivenessOptions{})
-		if at := w.now(); at != 10*time.Second || uncounted.Hits() != 1 {
-			w.Errorf("registered at %v, after %d such answers", at, uncounted.Hits())
-		}
-	})
+// A leader that does not count its leases yet, and one that does not know yet that it leads no more, give answers that do not fit
+// those after them. That is no renewal.
+func TestAnAnswerThatDoesNotFitIsNoRenewal(t *testing.T) {
+	for name, ttl := range map[string]int64{"not counted yet": int64(time.Duration(math.MaxInt64).Seconds()), "over there": 0} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, coordtest.Options{}, func(w *world) {
+				w.killed(HostMetadata{HostUUID: "h1"}, 10)
+				odd := w.m.Inject(coordtest.Rule{Method: coordtest.TimeToLive, Action: func(c *coordtest.Call) (proto.Message, error) {
+					reply, err := c.Commit(c.Context)
+					reply.(*pb.LeaseTimeToLiveResponse).TTL = ttl
+					return reply, err
+				}})
+				w.live(h1, LivenessOptions{})
+				if at := w.now(); at != 10*time.Second || odd.Hits() != 1 {
+					w.Errorf("registered at %v, after %d such answers", at, odd.Hits())
+				}
+			})
+		})
+	}
 }
 
 func TestTheWaitForAFormerKeyIsBounded(t *testing.T) {
