@@ -16,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/hold"
 	"github.com/go-coord/coord/test/run"
 )
@@ -51,6 +52,7 @@ func (w *world) commands() map[string]command {
 		"losehost": {1, w.loseHost},
 		"puthost":  {2, w.putHost},
 		"putkey":   {2, w.putKey},
+		"putjob":   {2, w.putJob},
 	}
 	commands := map[string]command{}
 	for name, c := range all {
@@ -309,6 +311,13 @@ func atoi(ts *testscript.TestScript, s string) int {
 	n, err := strconv.Atoi(s)
 	ts.Check(err)
 	return n
+}
+
+// putJob writes a job as it stands in etcd. It is gone when the script is.
+func (w *world) putJob(ts *testscript.TestScript, args []string) {
+	_, err := w.client.Put(context.Background(), record.JobKey(args[0]), args[1])
+	ts.Check(err)
+	ts.Defer(func() { _, _ = w.client.Delete(context.Background(), record.JobKey(args[0])) })
 }
 
 // putHost puts the key of a host. It is gone when the script is.

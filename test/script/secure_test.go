@@ -18,7 +18,7 @@ import (
 // passwords are those of the users that docs/security.md makes.
 var passwords = map[string]string{
 	"root": etcdtest.RootPassword, "conch": "conch-secret", "reports": "reports-secret", "uploads": "uploads-secret", "watcher": "watcher-secret",
-	"operator": "operator-secret",
+	"operator": "operator-secret", "conchd": "conchd-secret", "jobs": "jobs-secret",
 }
 
 // block are the commands of a document that a comment before them marks.
@@ -53,8 +53,8 @@ func TestScriptsAsALeastPrivilegedUser(t *testing.T) {
 		"ETCDCTL_CACERT=" + ca.File, "ETCDCTL_CERT=" + admin.Cert, "ETCDCTL_KEY=" + admin.Key,
 	}
 	blocks := block.FindAllStringSubmatch(string(text), -1)
-	if len(blocks) != 8 {
-		t.Fatalf("docs/security.md has %d blocks of commands, want 8", len(blocks))
+	if len(blocks) != 10 {
+		t.Fatalf("docs/security.md has %d blocks of commands, want 10", len(blocks))
 	}
 	for _, commands := range blocks {
 		cmd := exec.Command("/bin/sh", "-e", "-c", commands[2])
@@ -66,6 +66,7 @@ func TestScriptsAsALeastPrivilegedUser(t *testing.T) {
 	}
 
 	w := &world{client: server.As(t, "root", etcdtest.RootPassword), programs: run.BuildDev(t)}
+	run.BuildDaemon(t) // into the same folder
 	other := etcdtest.NewCA(t)
 	secure := map[string]string{
 		"CONCH_ENDPOINTS": server.Endpoint(), "CONCH_TTL": "60s",
@@ -77,6 +78,7 @@ func TestScriptsAsALeastPrivilegedUser(t *testing.T) {
 		"SECRET": passwords["conch"], "PASSWORD": filepath.Join(dir, "conch.password"),
 		"REPORTS": filepath.Join(dir, "reports.password"), "WATCHER": filepath.Join(dir, "watcher.password"),
 		"UPLOADS": filepath.Join(dir, "uploads.password"), "OPERATOR": filepath.Join(dir, "operator.password"),
+		"CONCHD": filepath.Join(dir, "conchd.password"), "JOBS": filepath.Join(dir, "jobs.password"),
 	}
 	scripts, err := filepath.Glob("*.txtar")
 	if err != nil {
