@@ -1,4 +1,4 @@
-// Command conchd runs jobs at their ticks, each once in the whole fleet. See package cron for what it promises, and docs/cron.md for
+// Command conchd runs jobs at their ticks, each once in the whole fleet. See package cron for what it promises, and docs/conchd.md for
 // how it is used.
 package main
 

@@ -88,12 +88,18 @@ func TestScriptsAsALeastPrivilegedUser(t *testing.T) {
 	if err != nil || len(more) == 0 {
 		t.Fatalf("no scripts for a secured etcd: %v", err)
 	}
-	var files []string
+	var files, jobs []string
 	for _, script := range append(scripts, more...) {
 		// These are about connections without TLS and users, and members of our own; and about reading everything there is.
-		if !slices.Contains([]string{"unreachable.txtar", "access.txtar", "dev.txtar", "status-watch.txtar"}, script) {
+		switch {
+		case slices.Contains([]string{"unreachable.txtar", "access.txtar", "dev.txtar", "status-watch.txtar"}, script):
+		case strings.HasPrefix(script, "cron-"):
+			jobs = append(jobs, script)
+		default:
 			files = append(files, script)
 		}
 	}
 	play(t, w, testscript.Params{Files: files}, secure)
+	secure["CONCH_USER"], secure["CONCH_PASSWORD_FILE"] = "jobs", secure["JOBS"]
+	play(t, w, testscript.Params{Files: jobs}, secure)
 }
