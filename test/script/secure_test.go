@@ -1,6 +1,7 @@
 package script
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,6 +101,7 @@ func TestScriptsAsALeastPrivilegedUser(t *testing.T) {
 		}
 	}
 	play(t, w, testscript.Params{Files: files}, secure)
-	secure["CONCH_USER"], secure["CONCH_PASSWORD_FILE"] = "jobs", secure["JOBS"]
-	play(t, w, testscript.Params{Files: jobs}, secure)
+	operator := maps.Clone(secure) // the first ones run beside these
+	operator["CONCH_USER"], operator["CONCH_PASSWORD_FILE"] = "jobs", secure["JOBS"]
+	play(t, w, testscript.Params{Files: jobs}, operator)
 }
