@@ -295,6 +295,17 @@ func TestWhereThereIsNoTick(t *testing.T) {
 	}
 }
 
+// TestTheTicksAtTheBoundsCount, as in the engine.
+func TestTheTicksAtTheBoundsCount(t *testing.T) {
+	t.Parallel()
+	k := knownAt(t, "a", `{"schedule":"@hourly","script":"x","start_at":"2027-03-13T23:00:00Z","end_at":"2027-03-14T00:00:00Z"}`)
+	var got []string
+	for at, ok := k.ticks.next(evening); ok; at, ok = k.ticks.next(at.Time()) {
+		got = append(got, at.Time().Format(time.RFC3339))
+	}
+	equal(t, got, []string{"2027-03-13T23:00:00Z", "2027-03-14T00:00:00Z"})
+}
+
 func TestAwayIsForPeople(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{

@@ -42,7 +42,7 @@ func specTable() []specFlag {
 		{"dst", "dst", aText, "times that the clocks show never, or twice", dstWords()},
 		{"jitter", "jitter", aDuration, "how much later than its ticks it may be due, by its name", nil},
 		{"start-at", "start_at", aText, "no tick before this time counts (RFC 3339)", nil},
-		{"end-at", "end_at", aText, "no tick at or after this time counts (RFC 3339)", nil},
+		{"end-at", "end_at", aText, "no tick after this time counts (RFC 3339)", nil},
 
 		{"script", "script", aText, "what a shell runs, in place of CMD", nil},
 		{"shell", "shell", aText, "which shell (default /bin/sh)", nil},
