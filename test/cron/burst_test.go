@@ -59,8 +59,13 @@ func TestABurst(t *testing.T) {
 	l.empty()
 	l.nothingOpen()
 	ours, theirs := percentile(late, 99), percentile(bare, 99)
+	ratio := float64(ours) / float64(theirs)
 	t.Logf("lateness of the fork of %d jobs: median %v, p99 %v; of a bare loop with %d workers: %v, %v; ratio of p99 %.2f",
-		crowd, percentile(late, 50), ours, workers, percentile(bare, 50), theirs, float64(ours)/float64(theirs))
+		crowd, percentile(late, 50), ours, workers, percentile(bare, 50), theirs, ratio)
+	// What it comes to depends on what else the machine does; a claim that waits for another one, or a start for a timer, is far beyond.
+	if ratio > 10 {
+		t.Errorf("p99 is %.1f times that of a bare loop", ratio)
+	}
 }
 
 // bareLoop starts the same commands as fast as so many workers can, and gives how long after its begin each was started.
