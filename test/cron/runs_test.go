@@ -151,23 +151,23 @@ func TestTheFileOfOutputIsRotated(t *testing.T) {
 	f := one(t)
 	f.daemon("a")
 	log := filepath.Join(t.TempDir(), "log")
-	// By lines of 100 bytes, slowly enough that they do not come at once: what is rotated is what is written.
-	f.add("j", fmt.Sprintf(`{"schedule":"@manual","script":"i=0; while [ $i -lt 45 ]; do printf '%%099d\n' $i; i=$((i+1)); sleep 0.01; done","output":{"file":%q,"file_size":"1KiB","file_count":3}}`, log))
+	// By lines of 100 bytes, none of which is torn, however much comes at once.
+	f.add("j", fmt.Sprintf(`{"schedule":"@manual","script":"i=0; while [ $i -lt 60 ]; do printf '%%099d\n' $i; i=$((i+1)); done","output":{"file":%q,"file_size":"1KiB","file_count":3}}`, log))
 	r := f.result(f.request("j"))
 	f.ended(r, record.Success, "")
 	var all string
-	for _, name := range []string{log + ".2", log + ".1", log} {
+	for _, name := range []string{log + ".3", log + ".2", log + ".1", log} {
 		raw, err := os.ReadFile(name)
 		f.must(err)
-		if len(raw) > 1<<10 || len(raw) == 0 {
+		if len(raw) != 1000 {
 			t.Errorf("%s has %d bytes", name, len(raw))
 		}
 		all += string(raw)
 	}
-	if _, err := os.Lstat(log + ".3"); err == nil {
-		t.Error("a fourth file")
+	if _, err := os.Lstat(log + ".4"); err == nil {
+		t.Error("more than three old files")
 	}
-	if !strings.HasSuffix(r.Output.Tail, all) || r.Output.Bytes != 4500 {
+	if !strings.HasSuffix(r.Output.Tail, all) || r.Output.Bytes != 6000 {
 		t.Errorf("the files are not the end of the output: %d bytes of %d", len(all), r.Output.Bytes)
 	}
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -149,15 +150,36 @@ func (r *rotated) open() error {
 }
 
 // Write is io.Writer's.
-func (r *rotated) Write(p []byte) (int, error) {
-	if r.at > 0 && r.at+int64(len(p)) > r.size {
-		if err := r.rotate(); err != nil {
-			return 0, err
+func (r *rotated) Write(p []byte) (written int, err error) {
+	for written < len(p) {
+		part := r.fitting(p[written:])
+		if part == 0 {
+			if err := r.rotate(); err != nil {
+				return written, err
+			}
+			continue
+		}
+		n, err := r.f.Write(p[written : written+part])
+		r.at += int64(n)
+		written += n
+		if err != nil {
+			return written, err
 		}
 	}
-	n, err := r.f.Write(p)
-	r.at += int64(n)
-	return n, err
+	return written, nil
+}
+
+// fitting is how much of p has its place in this file: all of it, or the lines that it has room for. A line that is longer than a file
+// is torn. 0: what comes next goes to the next file.
+func (r *rotated) fitting(p []byte) int {
+	room := max(r.size-r.at, 0)
+	if int64(len(p)) <= room {
+		return len(p)
+	}
+	if lines := bytes.LastIndexByte(p[:room], '\n') + 1; lines > 0 || r.at > 0 {
+		return lines
+	}
+	return int(room)
 }
 
 func (r *rotated) rotate() error {
