@@ -2,10 +2,15 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/go-coord/coord/internal/hold"
 )
 
 // Need is something that a command does with a key of an office, or with all keys below a prefix.
@@ -51,4 +56,33 @@ func Permitted(ctx context.Context, client *clientv3.Client, needs ...Need) erro
 		return fmt.Errorf("ask for permissions: %w", err)
 	}
 	return nil
+}
+
+// lackWithin bounds the question what is missing.
+const lackWithin = time.Second
+
+// Lacking names what is not permitted, where etcd refused something for that: it says "permission denied", and no more.
+func (s Settings) Lacking(client *clientv3.Client, needs []Need, refusal error) error {
+	if !errors.Is(refusal, rpctypes.ErrPermissionDenied) {
+		return refusal
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lackWithin)
+	defer cancel()
+	var missing []string
+	for _, n := range needs {
+		if err := Permitted(ctx, client, n); errors.Is(err, rpctypes.ErrPermissionDenied) {
+			missing = append(missing, n.String())
+		}
+	}
+	if len(missing) == 0 {
+		return refusal // it was granted meanwhile, or etcd is gone
+	}
+	who := "who gives no user"
+	switch {
+	case s.User != "":
+		who = "user " + Quote(s.User)
+	case len(s.TLS.Cert) > 0:
+		who = "the user that the certificate of --cert names"
+	}
+	return fmt.Errorf("%w: %s may not %s", hold.ErrPermission, who, strings.Join(missing, ", "))
 }

@@ -1,12 +1,6 @@
 package command
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"strings"
-
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord/internal/cli"
@@ -54,28 +48,7 @@ func both(key string) []cli.Need {
 	return []cli.Need{{Key: key, Writes: false}, {Key: key, Writes: true}}
 }
 
-// lacking names what is not permitted, where etcd refused something for that: it says "permission denied", and no more.
+// lacking names what is not permitted, where etcd refused something for that.
 func lacking(client *clientv3.Client, s cli.Settings, needs []cli.Need, refusal error) error {
-	if !errors.Is(refusal, rpctypes.ErrPermissionDenied) {
-		return refusal
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
-	defer cancel()
-	var missing []string
-	for _, n := range needs {
-		if err := cli.Permitted(ctx, client, n); errors.Is(err, rpctypes.ErrPermissionDenied) {
-			missing = append(missing, n.String())
-		}
-	}
-	if len(missing) == 0 {
-		return refusal // it was granted meanwhile, or etcd is gone
-	}
-	who := "who gives no user"
-	switch {
-	case s.User != "":
-		who = "user " + cli.Quote(s.User)
-	case len(s.TLS.Cert) > 0:
-		who = "the user that the certificate of --cert names"
-	}
-	return fmt.Errorf("%w: %s may not %s", hold.ErrPermission, who, strings.Join(missing, ", "))
+	return s.Lacking(client, needs, refusal)
 }

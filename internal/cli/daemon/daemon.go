@@ -166,7 +166,8 @@ func (f *flags) reach(ctx context.Context, client *clientv3.Client) error {
 	if !f.readOnly {
 		needs = append(needs, cli.Need{Key: record.Root, Writes: true})
 	}
-	return f.Reach(ctx, client, func(ctx context.Context) error { return cli.Permitted(ctx, client, needs...) })
+	err := f.Reach(ctx, client, func(ctx context.Context) error { return cli.Permitted(ctx, client, needs...) })
+	return f.Lacking(client, needs, err)
 }
 
 func (f *flags) options(
