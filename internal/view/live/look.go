@@ -58,6 +58,9 @@ func readAt(ctx context.Context, client *clientv3.Client, ranges []string, rev i
 // page is how many keys are read at once where there may be many: about 1 MB, where values say what ours say.
 const page = 5000
 
+// jobPage is how many jobs are: a spec may have 128 KiB.
+const jobPage = 500
+
 // LookAll reads how all names of some kinds stand, at one revision, in order; the keys that lie among them and name
 // nothing stand first. It takes permission to read the [view.KindRanges] of each.
 func LookAll(ctx context.Context, client *clientv3.Client, kinds ...string) ([]view.Standing, error) {
@@ -79,7 +82,7 @@ func readBook(ctx context.Context, client *clientv3.Client, kinds []string) (*vi
 	book := view.NewBook(nil, 0)
 	for _, kind := range kinds {
 		for _, r := range view.KindRanges(kind) {
-			rev, err := readPages(ctx, client, r, clientv3.GetPrefixRangeEnd(r), book.Rev, func(kv *mvccpb.KeyValue) { book.Put(EntryOf(kv)) })
+			rev, err := readPages(ctx, client, r, clientv3.GetPrefixRangeEnd(r), page, book.Rev, func(kv *mvccpb.KeyValue) { book.Put(EntryOf(kv)) })
 			if err != nil {
 				return nil, fmt.Errorf("read what is below %s: %w", r, err)
 			}
@@ -89,10 +92,10 @@ func readBook(ctx context.Context, client *clientv3.Client, kinds []string) (*vi
 	return book, nil
 }
 
-// readPages reads from a key up to another one, page by page, as it was at a revision, and returns that; 0 is now.
-func readPages(ctx context.Context, client *clientv3.Client, from, end string, rev int64, take func(*mvccpb.KeyValue)) (int64, error) {
+// readPages reads from a key up to another one, most keys at once, as it was at a revision, and returns that; 0 is now.
+func readPages(ctx context.Context, client *clientv3.Client, from, end string, most, rev int64, take func(*mvccpb.KeyValue)) (int64, error) {
 	for {
-		got, err := client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(page), clientv3.WithRev(rev))
+		got, err := client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(most), clientv3.WithRev(rev))
 		if err != nil {
 			return 0, err
 		}

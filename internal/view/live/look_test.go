@@ -269,7 +269,7 @@ func TestManyKeysAreReadPageByPage(t *testing.T) {
 	if _, err := client.Compact(t.Context(), rev); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readPages(t.Context(), client, hold.Root, clientv3.GetPrefixRangeEnd(hold.Root), rev-1, func(*mvccpb.KeyValue) {}); !errors.Is(err, rpctypes.ErrCompacted) {
+	if _, err := readPages(t.Context(), client, hold.Root, clientv3.GetPrefixRangeEnd(hold.Root), page, rev-1, func(*mvccpb.KeyValue) {}); !errors.Is(err, rpctypes.ErrCompacted) {
 		t.Errorf("got %v", err)
 	}
 }

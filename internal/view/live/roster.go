@@ -37,7 +37,7 @@ func readRoster(ctx context.Context, client *clientv3.Client, jobs []string) (*v
 			if !strings.HasSuffix(r, "/") && !strings.HasSuffix(r, "@") {
 				end = r + "\x00"
 			}
-			at, err := readPages(ctx, client, r, end, rev, take)
+			at, err := readPages(ctx, client, r, end, jobPage, rev, take)
 			if err != nil {
 				return nil, fmt.Errorf("read what is below %s: %w", r, err)
 			}

@@ -88,6 +88,22 @@ func TestALookAtJobs(t *testing.T) {
 	}
 }
 
+func TestManyJobsAreReadPageByPage(t *testing.T) {
+	t.Parallel()
+	m := coordtest.Start(t, coordtest.Options{})
+	client := m.Client(t)
+	const many = 2*jobPage + 1
+	for i := range many {
+		if _, err := m.Put(record.JobKey(fmt.Sprintf("j%d", i)), `{"paused":{}}`, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := LookJobs(t.Context(), client)
+	if err != nil || len(all.Pauses(time.Now())) != many {
+		t.Errorf("%d of %d jobs, %v", len(all.Pauses(time.Now())), many, err)
+	}
+}
+
 func TestALookAtJobsBeginsAnewWhereItsRevisionIsCompacted(t *testing.T) {
 	t.Parallel()
 	m := coordtest.Start(t, coordtest.Options{})
