@@ -26,10 +26,22 @@ type buckets struct {
 }
 
 type bucket struct {
-	granting sync.Mutex // one grant at a time
-	lease    clientv3.LeaseID
-	until    time.Duration // it is used until then
+	turn  chan struct{} // holds one value while somebody reads or grants: who waits for that goes when his context ends
+	lease clientv3.LeaseID
+	until time.Duration // it is used until then
 }
+
+// enter takes the turn. An error says that ctx ended first.
+func (b *bucket) enter(ctx context.Context) error {
+	select {
+	case b.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for a lease: %w", context.Cause(ctx))
+	}
+}
+
+func (b *bucket) leave() { <-b.turn }
 
 // of gives a lease on which a key lives for keep at least.
 func (b *buckets) of(ctx context.Context, keep time.Duration) (clientv3.LeaseID, error) {
@@ -37,13 +49,15 @@ func (b *buckets) of(ctx context.Context, keep time.Duration) (clientv3.LeaseID,
 	b.mu.Lock()
 	one := b.all[keep]
 	if one == nil {
-		one = &bucket{}
+		one = &bucket{turn: make(chan struct{}, 1)}
 		b.all[keep] = one
 	}
 	b.mu.Unlock()
 
-	one.granting.Lock()
-	defer one.granting.Unlock()
+	if err := one.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer one.leave()
 	if one.lease != 0 && b.now() < one.until {
 		return one.lease, nil
 	}
@@ -57,16 +71,19 @@ func (b *buckets) of(ctx context.Context, keep time.Duration) (clientv3.LeaseID,
 	return one.lease, nil
 }
 
-// forget drops leases that etcd may not know any more.
+// forget drops leases that etcd may not know any more. One that is just being granted is none of them.
 func (b *buckets) forget(leases []clientv3.LeaseID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for keep, one := range b.all {
-		one.granting.Lock()
-		if slices.Contains(leases, one.lease) {
-			delete(b.all, keep)
+		select {
+		case one.turn <- struct{}{}:
+			if slices.Contains(leases, one.lease) {
+				delete(b.all, keep)
+			}
+			one.leave()
+		default:
 		}
-		one.granting.Unlock()
 	}
 }
 

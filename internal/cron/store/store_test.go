@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/go-coord/coord/coordtest"
 	"github.com/go-coord/coord/internal/cron/record"
@@ -359,6 +360,34 @@ func TestLeasesAreShared(t *testing.T) {
 	d.clock += time.Hour
 	if _, _, err := d.Claim(t.Context(), d.start(120)); !errors.Is(err, rpctypes.ErrPermissionDenied) {
 		t.Error(err)
+	}
+}
+
+// While etcd does not answer whoever asks for a lease, others go when their time is over.
+func TestNobodyWaitsForALeaseBeyondTheirTime(t *testing.T) {
+	d := newDesk(t)
+	asked := make(chan struct{})
+	release := make(chan struct{})
+	d.m.Inject(coordtest.Rule{Method: coordtest.Grant, Action: func(c *coordtest.Call) (proto.Message, error) {
+		close(asked)
+		<-release
+		return c.Commit(c.Context)
+	}})
+	first := make(chan bool)
+	go func() {
+		_, won, _ := d.Claim(t.Context(), d.start(10))
+		first <- won
+	}()
+	<-asked
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, won, err := d.Claim(ctx, d.start(20)); won || !errors.Is(err, context.Canceled) || errors.Is(err, ErrUndecided) {
+		t.Error(won, err)
+	}
+	d.buckets.forget([]clientv3.LeaseID{1}) // does not wait either
+	close(release)
+	if !<-first {
+		t.Error("the first one was not claimed")
 	}
 }
 
