@@ -17,6 +17,7 @@ import (
 // and an Env to an exit code, so that a test can run it without a process.
 type Env struct {
 	Name    string   // the program as it was called: argv[0]
+	Program string   // what it calls itself in what it says; empty: conch, whatever link it was called by
 	Args    []string // what follows it
 	Environ []string // "NAME=value"
 	Stdin   io.Reader

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -28,7 +29,7 @@ func Say(env Env, format string, level slog.Level, text string, attrs ...any) {
 		NewLogger(env.Stderr, false, format).Log(context.Background(), level, text, attrs...)
 		return
 	}
-	fmt.Fprintf(env.Stderr, "conch: %s\n", text)
+	fmt.Fprintf(env.Stderr, "%s: %s\n", cmp.Or(env.Program, "conch"), text)
 }
 
 // Print writes an answer to stdout, all at once: half an answer is worse than none.

@@ -39,6 +39,7 @@ func Main(ctx context.Context, env cli.Env) int { return Daemon{}.Main(ctx, env)
 
 // Main is the daemon, from its command line to its exit code.
 func (d Daemon) Main(ctx context.Context, env cli.Env) int {
+	env.Program = "conchd"
 	f := &flags{}
 	cmd := &cobra.Command{
 		Use:           "conchd [flags]",
