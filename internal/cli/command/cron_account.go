@@ -106,7 +106,7 @@ func (t *telling) runningText() string {
 	switch stateOf(s) {
 	case stateEnding:
 		text += ", and asked to end by " + shown(killerOf(s.Kill))
-	case stateUnproven:
+	case stateSettling:
 		return text + "; its run marker is gone, and nobody has said how it ended: a node will settle it " + brief(msec(s.TTL)) + " after it noticed"
 	default:
 		text += ", and still running"

@@ -19,7 +19,7 @@ import (
 )
 
 const cronPsLong = `Prints what runs, of one job or of all, and the requests that wait: starts that somebody asked for, retries, and ticks that wait for the
-run before them. The state of what runs is "running"; "ending" where somebody asked for its end; "unproven" where its run marker is gone
+run before them. The state of what runs is "running"; "ending" where somebody asked for its end; "settling" where its run marker is gone
 and nobody has said yet how it ended: its daemon may be gone, and a peer will settle it.
 
 Exit codes: 0 something runs or waits; 1 nothing does; 64 usage; 69 etcd cannot say; 77 permission denied.`
@@ -58,7 +58,7 @@ func (c *call) cronPs() *cobra.Command {
 type runLine struct {
 	Job     string `json:"job"`
 	ID      string `json:"id"`
-	State   string `json:"state"` // running, ending, unproven, waiting
+	State   string `json:"state"` // running, ending, settling, waiting
 	Kind    string `json:"kind"`
 	Attempt int    `json:"attempt"`
 	Host    string `json:"host"`  // waiting: ""
@@ -72,7 +72,7 @@ type runLine struct {
 const (
 	stateRunning  = "running"
 	stateEnding   = "ending"
-	stateUnproven = "unproven"
+	stateSettling = "settling"
 	stateWaiting  = "waiting"
 )
 
@@ -121,7 +121,7 @@ func runLines(is *plan.Picture) (all []runLine) {
 func stateOf(s *plan.Pictured) string {
 	switch {
 	case !s.Alive:
-		return stateUnproven
+		return stateSettling
 	case s.Kill != nil:
 		return stateEnding
 	}
