@@ -93,6 +93,7 @@ func (n *node) look() {
 	if len(n.ready) == 0 {
 		n.ready = nil // so that a burst does not keep its memory
 	}
+	n.flush()
 }
 
 // consider looks at a job, and does what is to be done about it now.

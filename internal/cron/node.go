@@ -22,6 +22,9 @@ const (
 	// yet: what cannot be started soon is better left to a peer.
 	claimsMost = 32
 	startsMost = 16
+	// writesMost is how many results are written at a time; writesFew, while something waits to be started.
+	writesMost = 32
+	writesFew  = 2
 	// resultsFor is how long results are still tried to be written when all has ended.
 	resultsFor = 15 * time.Second
 	// goodbye bounds the end of the registration.
@@ -55,6 +58,9 @@ type node struct {
 	asking int // of these, those that would start something
 	starts int // starts without a process, those that are asked for included
 	lazy   map[*entry]struct{}
+	// unwritten are results that wait to be written, writes is how many are being written.
+	unwritten []func()
+	writes    int
 
 	// What runs (running.go).
 	running map[string]*running // by run id, until the result is written

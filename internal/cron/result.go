@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -69,8 +70,10 @@ func (n *node) never(e *entry, r *running, why record.Reason) *record.Result {
 // finish writes a result, for as long as that takes.
 func (n *node) finish(e *entry, r *running, res *record.Result) {
 	end := n.endOf(e, r, res)
-	n.work.Go(func() {
-		was, noSpace := n.write(end)
+	n.unwritten = append(n.unwritten, func() {
+		leave := sync.OnceFunc(func() { n.post(func() { n.writes-- }) })
+		was, noSpace := n.write(end, leave)
+		leave()
 		n.post(func() {
 			delete(n.running, r.run)
 			e.close(r.id)
@@ -93,6 +96,25 @@ func (n *node) endOf(e *entry, r *running, res *record.Result) store.End {
 	end := store.End{Job: e.name, ID: r.id, OpenRev: r.rev, Result: res, Retain: retain(e)}
 	end.Again, end.Next = n.again(e, r, res)
 	return end
+}
+
+// flush begins to write results, as many as may be under way at a time. Few are while something waits to be started: who is late with a
+// start is late for good, and a result costs etcd and every node as much as a claim.
+func (n *node) flush() {
+	most := writesMost
+	if n.starts > 0 || len(n.ready) > 0 {
+		most = writesFew
+	}
+	for n.writes < most && len(n.unwritten) > 0 {
+		write := n.unwritten[0]
+		n.unwritten[0] = nil
+		n.unwritten = n.unwritten[1:]
+		n.writes++
+		n.work.Go(write)
+	}
+	if len(n.unwritten) == 0 {
+		n.unwritten = nil // so that a burst does not keep its memory
+	}
 }
 
 // again is the request for another attempt; nil: there is none.
@@ -121,8 +143,8 @@ func (n *node) again(e *entry, r *running, res *record.Result) (*record.Want, re
 	return w, store.Asked(r.id)
 }
 
-// write writes a result until that is definite, or nobody waits any more.
-func (n *node) write(end store.End) (was, noSpace bool) {
+// write writes a result until that is definite, or nobody waits any more. One that has to be tried again leaves its place to others.
+func (n *node) write(end store.End, leave func()) (was, noSpace bool) {
 	unsure := false
 	for pause := againFirst; ; pause = min(2*pause, againMost) {
 		ctx, cancel := context.WithTimeout(n.hard, askFor)
@@ -136,6 +158,7 @@ func (n *node) write(end store.End) (was, noSpace bool) {
 		case errors.Is(err, store.ErrUndecided):
 			unsure = true
 		}
+		leave()
 		n.Logger.Debug("result not written yet", slog.String("run", end.Result.RunID), slog.String("reason", err.Error()))
 		select {
 		case <-time.After(pause):
