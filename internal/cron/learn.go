@@ -88,7 +88,9 @@ func (n *node) learnCursor(key string, kv *mvccpb.KeyValue) {
 		delete(e.cursors, host)
 	} else if c, ok := record.Decode[record.Cursor](kv.Value); kv.ModRevision > e.cursors[host].rev {
 		if !ok {
-			c = record.Cursor{}
+			// Nobody knows what was decided. What is over by now is not decided once more.
+			c = record.Cursor{Tick: max(e.cursors[host].Tick, n.Now().Unix())}
+			n.Logger.Warn("cursor cannot be read: ticks until now count as decided", slog.String("job", name))
 		}
 		e.cursors[host] = at{c, kv.ModRevision}
 	}

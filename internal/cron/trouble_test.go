@@ -307,3 +307,25 @@ func TestAClaimThatIsAnsweredTooLateStartsNothing(t *testing.T) {
 		w.everyTick("j", 20, 20, 10)
 	})
 }
+
+// Somebody wrote nonsense there: nobody knows what was decided, and nothing that is over is started for that.
+func TestACursorThatCannotBeReadStartsNothingAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@every 10s","cmd":["true"],"catchup":{"policy":"all","window":"24h"},"schedule_since":"1999-12-31T23:00:00Z"}`)
+		_, err := w.m.Put(record.CursorKey("j", ""), `{"tick":946684800,"host":"a"}`, 0)
+		w.must(err)
+		a := w.node("a")
+		w.until(25 * time.Second)
+		_, err = w.m.Put(record.CursorKey("j", ""), `9999999999`, 0)
+		w.must(err)
+		w.until(45 * time.Second)
+		w.want("j", "10 success", "20 success", "30 success", "40 success")
+		_, err = w.m.Put(record.CursorKey("j", ""), `nonsense`, 0)
+		w.must(err)
+		a.leave()
+		w.until(55 * time.Second)
+		w.node("b")
+		w.until(65 * time.Second)
+		w.want("j", "10 success", "20 success", "30 success", "40 success", "60 success")
+	})
+}

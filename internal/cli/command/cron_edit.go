@@ -143,12 +143,17 @@ func (c *call) edited(ctx context.Context, text []byte) (editFolder, []byte, err
 
 // runEditor runs it as everybody does: by a shell, since it may have arguments. Signals from the terminal are the editor's.
 func (c *call) runEditor(ctx context.Context, file string) error {
-	editor := "vi"
+	editor := ""
 	for _, variable := range []string{"VISUAL", "EDITOR"} {
-		if value, ok := c.env.Lookup(variable); ok {
+		if value, ok := c.env.Lookup(variable); ok && editor == "" {
 			editor = value
-			break
 		}
+	}
+	if editor == "" {
+		if _, _, terminal := terminalSize(c.env.Stdout); !terminal {
+			return refuse(hold.ErrNo, "no editor is named by $VISUAL or $EDITOR, and there is no terminal for vi; nothing was written")
+		}
+		editor = "vi"
 	}
 	_, stop := c.env.Signals()
 	defer stop()

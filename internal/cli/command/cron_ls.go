@@ -23,8 +23,8 @@ type cronLsFlags struct {
 	output cli.Output
 }
 
-const cronLsLong = `Prints the jobs, by name: their schedule, and their next tick in their time zone, in UTC, and from now. --last adds how
-the newest start ended, or why there was none.
+const cronLsLong = `Prints the jobs, by name: their schedule, and their next tick in their time zone, in UTC, and from now. --last adds
+its newest result: how a start ended, or why there was none.
 
 Exit codes: 0; 1 there is no job; 64 usage; 69 etcd unreachable; 77 permission denied.`
 
@@ -49,7 +49,7 @@ func (c *call) cronLs() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&f.last, "last", false, "how the newest start ended, too")
+	flags.BoolVar(&f.last, "last", false, "its newest result, too")
 	f.output.AddFlags(flags, "how to print")
 	f.AddFlags(flags)
 	cmd.ValidArgsFunction = c.completeIn(&f.Connection, record.Jobs, 1<<10)

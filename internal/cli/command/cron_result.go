@@ -79,7 +79,7 @@ func reasonText(r *record.Result) string {
 		record.ReasonReplaced:    "a later tick took its place",
 		record.ReasonShutdown:    "its daemon had to stop, and could wait no longer",
 		record.ReasonSession:     "its daemon could not prove to etcd any more that it lives",
-		record.ReasonDaemon:      "its daemon died, and its guard ended it",
+		record.ReasonDaemon:      "its daemon died or was frozen, and its guard ended it",
 		record.ReasonNode:        "nothing was heard of its node any more",
 		record.ReasonGuard:       "its guard was killed or frozen",
 		record.ReasonOverlap:     "the run before it had not ended",

@@ -476,6 +476,10 @@ func TestWithoutAnEditorNothingIsEdited(t *testing.T) {
 	name := etcdtest.Office(t)
 	cron(t, 0, "add", name, "--schedule", "@daily", "--", "x")
 	s := at(t)
+	if code := s.conch("cron", "edit", name); code != 1 || !strings.Contains(s.stderr.String(), "there is no terminal for vi; nothing was written") {
+		t.Errorf("code %d, %q", code, s.stderr.String())
+	}
+	s = at(t)
 	s.environ = append(s.environ, "EDITOR=/nonexistent/editor")
 	if code := s.conch("cron", "edit", name); code != 1 || !strings.Contains(s.stderr.String(), `the editor "/nonexistent/editor" ended with exit status 127`) {
 		t.Errorf("code %d, %q", code, s.stderr.String())

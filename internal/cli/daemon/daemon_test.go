@@ -208,6 +208,7 @@ func TestWhatCannotBeMeant(t *testing.T) {
 	t.Parallel()
 	nobody := etcdtest.Untouched(t)
 	for line, want := range map[string]string{
+		"--allow-user=":             `--allow-user "": want the name of a user`,
 		"--host a/b":                `--host: name "a/b" may have only letters`,
 		"--label x":                 `--label "x": want KEY=VALUE`,
 		"--label a=b,c":             "--label: ",

@@ -84,6 +84,9 @@ func (f *flags) check(cmd *cobra.Command, env cli.Env, args []string) error {
 	if err := m.Validate(); err != nil {
 		return cli.Usagef("--label: %s", strings.TrimPrefix(err.Error(), coord.ErrInvalidOption.Error()+": "))
 	}
+	if cmd.Flags().Changed("allow-user") && len(f.users) == 0 {
+		return cli.Usagef(`--allow-user "": want the name of a user, or *`)
+	}
 	for _, u := range f.users {
 		if u == "" || strings.ContainsAny(u, " \t\n:/") {
 			return cli.Usagef("--allow-user %s: want the name of a user, or *", cli.Quote(u))
