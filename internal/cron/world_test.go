@@ -35,7 +35,6 @@ type world struct {
 	starts []begun
 	alive  map[string]int // by job
 	most   map[string]int // the highest that was
-	nodes  map[string]*machine
 	door   int
 	// lingering: a process whose hold is lost goes on for as long as its guard may let it.
 	lingering bool
@@ -76,7 +75,6 @@ func inWorld(t *testing.T, f func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{
 			T: t, m: coordtest.Start(t, coordtest.Options{Members: doors}), start: time.Now(), alive: map[string]int{}, most: map[string]int{},
-			nodes: map[string]*machine{},
 		}
 		f(w)
 	})
@@ -130,7 +128,6 @@ func (w *world) node(host string, change ...func(*Options)) *machine {
 	case err := <-h.ended:
 		w.Fatalf("%s: %v", host, err)
 	}
-	w.nodes[host] = h
 	return h
 }
 

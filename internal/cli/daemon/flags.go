@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -111,5 +110,3 @@ written. A second signal ends what runs.
 
 Exit codes: 0 told to stop. 64 usage; 69 etcd unreachable at the start; 75 a daemon with this name lives;
 77 permission denied.`
-
-func (f *flags) String() string { return fmt.Sprintf("%s on %v", f.host, f.Endpoints) }

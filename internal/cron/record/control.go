@@ -38,7 +38,6 @@ type Card struct {
 	MaxRunning int      `json:"max_running"`
 	Users      []string `json:"users"` // as whom jobs may run there; empty: nobody but the daemon's own
 	User       string   `json:"user"`  // the daemon's own
-	ReadOnly   bool     `json:"read_only,omitempty"`
 	Stopping   bool     `json:"stopping,omitempty"`
 	Unfit      string   `json:"unfit,omitempty"` // why it claims nothing; empty: it does
 }

@@ -88,15 +88,6 @@ func putResult(r *record.Result, lease clientv3.LeaseID) clientv3.Op {
 	return clientv3.OpPut(record.Results+r.RunID, record.Encode(r), clientv3.WithLease(lease))
 }
 
-// Ended reports whether the open record of a start is gone.
-func (s *Store) Ended(ctx context.Context, job string, id record.ID) (bool, error) {
-	got, err := s.client.Get(ctx, record.OpenKey(job, id), clientv3.WithCountOnly())
-	if err != nil {
-		return false, fmt.Errorf("read open record: %w", err)
-	}
-	return got.Count == 0, nil
-}
-
 // historyPage is how many results are read at once.
 const historyPage = 200
 

@@ -182,8 +182,8 @@ func TestTheEndOfAStart(t *testing.T) {
 	if was, err := d.Finish(t.Context(), settled); was || err != nil {
 		t.Error(was, err)
 	}
-	if ended, err := d.Ended(t.Context(), "j", id); ended || err != nil {
-		t.Error(ended, err)
+	if d.m.Get(record.OpenKey("j", id)) == nil {
+		t.Error("it was taken away")
 	}
 	if was, err := d.Finish(t.Context(), end); !was || err != nil {
 		t.Fatal(was, err)
@@ -199,8 +199,8 @@ func TestTheEndOfAStart(t *testing.T) {
 	if was, err := d.Finish(t.Context(), end); was || err != nil {
 		t.Error(was, err)
 	}
-	if ended, err := d.Ended(t.Context(), "j", id); !ended || err != nil {
-		t.Error(ended, err)
+	if d.m.Get(record.OpenKey("j", id)) != nil {
+		t.Error("it is open again")
 	}
 	if r, _ := record.Decode[record.Result](d.m.Get(record.Results + "j/10").Value); r.Status != record.Failed {
 		t.Errorf("result %s", r.Status)
@@ -318,7 +318,6 @@ func TestARefusalIsToldFromWhatNobodyKnows(t *testing.T) {
 	}
 	for _, read := range []func() error{
 		func() error { _, _, err := d.Fired(ctx, "j", record.ID{}); return err },
-		func() error { _, err := d.Ended(ctx, "j", record.ID{}); return err },
 		func() error { return d.Prune(ctx, "j", 1, 1) },
 	} {
 		if err := read(); err == nil {
