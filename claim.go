@@ -93,7 +93,7 @@ func (s *Session) holdUnder(ctx context.Context, key string, rev, at int64) *cla
 		return c
 	}
 	s.claims[c] = struct{}{}
-	c.begin = time.AfterFunc(watchAfter, func() {
+	c.begin = time.AfterFunc(watchIn(len(s.claims)), func() {
 		s.spawn(func() { close(c.done) }, func() { c.watch(at + 1) })
 	})
 	return c
@@ -101,7 +101,17 @@ func (s *Session) holdUnder(ctx context.Context, key string, rev, at int64) *cla
 
 // watchAfter is when the watch of an own key begins. It begins with the revision at which the key was seen, so
 // that nothing is missed; a term that is over sooner is spared the watch, which costs as much as the term.
-const watchAfter = 50 * time.Millisecond
+//
+// A watch begins watchApart later for each key beyond the first watchFew that the session has: of thousands that are won at
+// once, a thousand a second begin to be watched, and winning the next ones goes before. The renewals read every key meanwhile.
+const (
+	watchAfter = 50 * time.Millisecond
+	watchFew   = 16
+	watchApart = time.Millisecond
+)
+
+// watchIn is how long after a claim its watch begins, where a session has n of them.
+func watchIn(n int) time.Duration { return watchAfter + time.Duration(max(0, n-watchFew))*watchApart }
 
 // watch loses the claim when its key is seen to be gone or another's, in a revision from from on.
 func (c *claim) watch(from int64) {

@@ -3,6 +3,7 @@ package coord
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -185,6 +186,48 @@ func TestAKeyThatGoesBeforeItsWatchBeginsIsMissedAllTheSame(t *testing.T) {
 		if took := w.now() - at; took != watchAfter || !errors.Is(term.Check(), ErrKeyGone) {
 			w.Errorf("heard of it after %v: %v", took, term.Check())
 		}
+	})
+}
+
+// Red when each watch begins as soon as that of a lone key: winning the next keys then waits for watching the last ones.
+func TestOfManyKeysAtOnceFewBeginToBeWatchedAtOnce(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		const many = watchFew + 100
+		s := w.session(SessionOptions{})
+		for i := range many {
+			_, err := w.election(s, ElectionOptions{Key: fmt.Sprintf("/many/%d", i)}).CampaignTerm(w.Context(), "a")
+			w.must(err)
+		}
+		for _, row := range []struct {
+			after time.Duration
+			want  int
+		}{{watchAfter, watchFew}, {watchAfter + 50*watchApart, watchFew + 50}, {watchAfter + 100*watchApart, many}} {
+			time.Sleep(row.after - w.now())
+			synctest.Wait()
+			if got := w.m.Watches(); got != row.want {
+				w.Errorf("%v after they were won, %d of %d keys are watched, want %d", row.after, got, many, row.want)
+			}
+		}
+	})
+}
+
+// Red when the renewals leave out keys that are not watched yet.
+func TestAKeyThatIsNotWatchedYetIsMissedByTheNextRenewal(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		const many = 3000 // the last is watched after three seconds
+		s := w.session(SessionOptions{})
+		var last *Term
+		for i := range many {
+			var err error
+			last, err = w.election(s, ElectionOptions{Key: fmt.Sprintf("/many/%d", i)}).CampaignTerm(w.Context(), "a")
+			w.must(err)
+		}
+		w.m.Delete(last.Keys().Key)
+		<-last.Lost()
+		if w.now() > s.Bounds().Renew || !errors.Is(last.Check(), ErrKeyGone) {
+			w.Errorf("heard of it at %v: %v", w.now(), last.Check())
+		}
+		w.must(s.Check())
 	})
 }
 
