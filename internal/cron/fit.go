@@ -15,10 +15,14 @@ func (n *node) fit(e *entry) (fit, full bool) {
 	if !plan.MayRunAs(e.spec.User, n.User, n.Users) || plan.Zoned(e.spec) && !n.agreed() {
 		return false, false
 	}
-	if len(n.running)+n.asking >= n.MaxRunning {
-		return false, true
-	}
-	return true, false
+	full = n.full()
+	return !full, full
+}
+
+// full reports whether this node has no room for another start. What has ended takes none: in a burst, results wait until all is
+// started (flush). But they wait in memory, so there may be no more of them than may run.
+func (n *node) full() bool {
+	return len(n.running)-n.results+n.asking >= n.MaxRunning || n.results >= n.MaxRunning
 }
 
 // selected reports whether the job's selector takes this node.

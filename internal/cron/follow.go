@@ -13,9 +13,15 @@ import (
 	"github.com/go-coord/coord/internal/cron/record"
 )
 
-// followed are the areas that a node keeps a picture of. Claims and results are none: nothing is decided by them.
-func followed() []string {
-	return []string{record.Jobs, record.Cursors, record.Runs, record.State, record.Nodes}
+// followed are the areas that a node keeps a picture of, each with how old the proof may become that nothing was missed in it. Claims
+// and results are none: nothing is decided by them. A member that stops without a word shows within 10 s by what runs and what is
+// wanted, where it would hurt. Jobs, cursors and cards are compared again by whoever claims, so being late with them costs a transaction
+// that comes to nothing, and a proof costs two messages each time.
+func followed() map[string]time.Duration {
+	return map[string]time.Duration{
+		record.Runs: 10 * time.Second, record.State: 10 * time.Second,
+		record.Jobs: 30 * time.Second, record.Cursors: 30 * time.Second, record.Nodes: 30 * time.Second,
+	}
 }
 
 // area is what is known of one of them. Each is followed by itself; that they do not show the same moment costs a transaction
@@ -40,11 +46,11 @@ func (n *node) listed() bool {
 func (n *node) followAll(ctx context.Context) <-chan error {
 	n.areas = map[string]*area{}
 	failed := make(chan error, len(followed()))
-	for _, prefix := range followed() {
+	for prefix, old := range followed() {
 		a := &area{prefix: prefix, keys: map[string]struct{}{}}
 		n.areas[prefix] = a
 		n.work.Go(func() {
-			err := coord.Follow(ctx, n.Client, coord.FollowOptions{Prefix: prefix}, &follower{node: n, area: a})
+			err := coord.Follow(ctx, n.Client, coord.FollowOptions{Prefix: prefix, StaleAfter: old}, &follower{node: n, area: a})
 			failed <- fmt.Errorf("follow %s: %w", prefix, err)
 		})
 	}

@@ -151,9 +151,12 @@ func (n *node) next(e *entry, now time.Time) plan.Act {
 	}, now)
 }
 
-// roomier looks again at what waited for room.
+// roomier looks again at what waited for room, for as long as there is some.
 func (n *node) roomier() {
 	for e := range n.lazy {
+		if n.full() {
+			return
+		}
 		delete(n.lazy, e)
 		n.consider(e)
 	}

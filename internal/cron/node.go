@@ -58,9 +58,10 @@ type node struct {
 	asking int // of these, those that would start something
 	starts int // starts without a process, those that are asked for included
 	lazy   map[*entry]struct{}
-	// unwritten are results that wait to be written, writes is how many are being written.
+	// unwritten are results that wait to be written, writes is how many are being written, results both, until they are in etcd.
 	unwritten []func()
 	writes    int
+	results   int
 
 	// What runs (running.go).
 	running map[string]*running // by run id, until the result is written

@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/go-coord/coord/coordtest"
 	"github.com/go-coord/coord/internal/cron/record"
 )
 
@@ -160,6 +163,33 @@ func TestAFullNodeLeavesTicksToOthersAndSaysSo(t *testing.T) {
 		w.want("long", "10 success")
 		w.want("k", "630 success")
 		a.leave()
+	})
+}
+
+// What has ended leaves its place to what is to be started, also while etcd does not take its result; but no more results wait
+// than runs may run.
+func TestResultsThatWaitTakeNoPlaceAndAreNotWithoutBound(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("long", `{"schedule":"@at 2000-01-01T00:00:05Z","cmd":["sleep","5m"],"run_ttl":"1h"}`)
+		for name, at := range map[string]string{"a": "10", "b": "20", "c": "30"} {
+			w.add(name, `{"schedule":"@at 2000-01-01T00:00:`+at+`Z","cmd":["true"],"start_deadline":"10m"}`)
+		}
+		w.node("x", func(o *Options) { o.MaxRunning = 2 })
+		refused := w.m.Inject(coordtest.Rule{
+			Method: coordtest.Txn, When: coordtest.Puts(record.Results), Times: coordtest.Forever, Action: coordtest.Refuse(rpctypes.ErrGRPCTimeout),
+		})
+		w.until(time.Minute)
+		if len(w.ran("a")) != 1 || len(w.ran("b")) != 1 {
+			t.Errorf("a was started %d times, b %d: the result that waits took the place", len(w.ran("a")), len(w.ran("b")))
+		}
+		if len(w.ran("c")) != 0 {
+			t.Error("c was started although two results wait")
+		}
+		refused.Remove()
+		w.until(2 * time.Minute)
+		for _, row := range [][2]string{{"a", "10 success"}, {"b", "20 success"}, {"c", "30 late success"}} {
+			w.want(row[0], row[1])
+		}
 	})
 }
 

@@ -70,12 +70,14 @@ func (n *node) never(e *entry, r *running, why record.Reason) *record.Result {
 // finish writes a result, for as long as that takes.
 func (n *node) finish(e *entry, r *running, res *record.Result) {
 	end := n.endOf(e, r, res)
+	n.results++
 	n.unwritten = append(n.unwritten, func() {
 		leave := sync.OnceFunc(func() { n.post(func() { n.writes-- }) })
 		was, noSpace := n.write(end, leave)
 		leave()
 		n.post(func() {
 			delete(n.running, r.run)
+			n.results--
 			e.close(r.id)
 			if was {
 				n.ended(e, res)

@@ -103,6 +103,7 @@ func (n *node) over(e *entry, r *running, how Ended) {
 		return
 	}
 	n.finish(e, r, n.result(e, r, how))
+	n.roomier()
 }
 
 // endAll ends what runs.
