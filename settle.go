@@ -46,7 +46,7 @@ type Record struct {
 	Lease clientv3.LeaseID
 	N     int64
 	TTL   time.Duration // granted to the holder
-	Term  time.Duration // Bounds.Term of the holder: from here on it has no way back
+	Term  time.Duration // from here on the holder has no way back: its Bounds.Term, Bounds.Kill on a plain session
 	// Holder is the identity of the holder, as it gave it. It comes from etcd: hostile until escaped.
 	Holder string
 	At     time.Time // the holder's wall clock; for people
@@ -64,11 +64,16 @@ type wireRecord struct {
 	At     time.Time       `json:"at"`
 }
 
-// encodeRecord is the record of attempt n of session s, by identity.
+// encodeRecord is the record of attempt n of session s, by identity. Its term is where the holder has no way back: on a session
+// that is renewed plainly while nothing is held, the first proof of a term may come as late as Kill (Session.left).
 func encodeRecord(s *Session, n int64, identity string) string {
+	term := s.bounds.Term
+	if s.refresh > 0 {
+		term = s.bounds.Kill
+	}
 	raw, _ := json.Marshal(wireRecord{ // of these types it cannot fail
 		Lease: strconv.FormatInt(int64(s.lease), 16), N: n, TTL: int64(s.bounds.TTL / time.Second),
-		TermMS: s.bounds.Term.Milliseconds(), Holder: embed(identity), At: time.Now().UTC().Truncate(time.Second),
+		TermMS: term.Milliseconds(), Holder: embed(identity), At: time.Now().UTC().Truncate(time.Second),
 	})
 	return string(raw)
 }

@@ -407,3 +407,40 @@ func TestADeadHostCostsOneTTLWithAShortGraceToo(t *testing.T) {
 		})
 	}
 }
+
+// Red when only who is the first on its arrival asks for the lease of the holder: whoever moves up then settles a TTL more.
+func TestADeadHostCostsOneTTLWhoeverMovedUpBehindIt(t *testing.T) {
+	inBubble(t, coordtest.Options{Members: 2}, func(w *world) {
+		a := w.contender(settled, 0)
+		w.must(a.Campaign(w.Context(), "a"))
+		b := w.election(w.session(SessionOptions{}, 1), settled)
+		second := w.campaign(w.Context(), b, "b")
+		third := w.campaign(w.Context(), w.contender(settled, 0), "c")
+		time.Sleep(time.Minute)
+		w.must(a.Resign(w.Context()))
+		w.must(second.wait().err)
+		time.Sleep(time.Minute + 100*time.Millisecond)
+		w.m.Stop(1) // b's last renewal was sent at 120 s
+		w.must(third.wait().err)
+		if third.at < 130*time.Second || third.at > 131500*time.Millisecond {
+			w.Errorf("started at %v, want within 1.5 s of the expiry at 130 s", third.at)
+		}
+		w.m.Cont(1)
+	})
+}
+
+// Red when the record of a plain session says Bounds.Term: an answer about its lease then counts although the holder can
+// still prove it, up to Bounds.Kill.
+func TestNoAnswerShortensTheSettlingOfAPlainSession(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		for refresh, can := range map[time.Duration]bool{0: true, 10 * time.Second: false} {
+			s := w.session(SessionOptions{TTL: 30 * time.Second, Refresh: refresh})
+			e := w.election(s, settled)
+			w.must(e.Campaign(w.Context(), "a"))
+			if rec := DecodeRecord(w.m.Get(settled.Settle.Open), time.Minute); (rec.past() > 0) != can {
+				w.Errorf("renewed plainly every %v: an answer of at most %v counts", refresh, rec.past())
+			}
+			w.must(e.Resign(w.Context()))
+		}
+	})
+}

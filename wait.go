@@ -20,15 +20,31 @@ type Waiting struct {
 func (c *candidate) await(ctx context.Context, v view) error {
 	ahead := v.older[0]
 	c.tell(Waiting{Leader: CandidateOf(v.oldest), Position: len(v.older)})
-	p := c.s.peek(string(ahead.Key), v.rev+1, func(kv *mvccpb.KeyValue) bool {
+	peeks := []*peek{c.s.peek(string(ahead.Key), v.rev+1, func(kv *mvccpb.KeyValue) bool {
 		return kv != nil && kv.CreateRevision == ahead.CreateRevision
-	})
-	// The first in the queue also watches the recorded lease run down (R5).
+	})}
+	// The first in the queue also watches the recorded lease run down (R5). Who becomes the first has to notice.
 	ask := func(context.Context) {}
-	if c.settler.on() && len(v.older) == 1 && holds(c.settler.rec, v.oldest, c.prefix) {
+	switch {
+	case !c.settler.on():
+	case holds(c.settler.rec, ahead, c.prefix):
 		ask = func(ctx context.Context) { c.settler.answer(c.poll(ctx)) }
+	default:
+		peeks = append(peeks, c.first(ahead))
 	}
-	return c.until(ctx, 0, ask, p)
+	return c.until(ctx, 0, ask, peeks...)
+}
+
+// first ends when the open record is about ahead: whoever waits for ahead is the first in the queue then. No key goes at that
+// moment, so the renewals look, every tenth of the TTL, and there is no watch.
+func (c *candidate) first(ahead *mvccpb.KeyValue) *peek {
+	return &peek{
+		key: c.settler.Open,
+		still: func(kvs []*mvccpb.KeyValue) bool {
+			return !holds(DecodeRecord(oneOf(kvs), c.s.bounds.TTL), ahead, c.prefix)
+		},
+		watch: func(ctx context.Context) bool { <-ctx.Done(); return false },
+	}
 }
 
 // settle waits until the recorded hold is over, or its record closed. It returns the mod revision of the
