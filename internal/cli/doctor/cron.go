@@ -20,8 +20,8 @@ import (
 	"github.com/go-coord/coord/internal/hold"
 )
 
-// crew is what there is of distributed cron, at one revision: nodes, jobs, starts whose end is not known, and requests. Claims,
-// cursors and results are not looked at: there are many, and nothing is decided by them but a tick at a time.
+// crew is what there is of distributed cron, at one revision: nodes, jobs, cursors, starts whose end is not known, and requests. Claims
+// and results are not looked at: there are many, and nothing is decided by them but a tick at a time.
 type crew struct {
 	zones  *schedule.Zones
 	rev    int64
@@ -34,6 +34,7 @@ type crew struct {
 	alive  map[string]bool
 	open   []openRun
 	wants  []openWant
+	ticks  []decided
 	kills  []string // run ids
 	specs  map[string]*job.Job
 	bad    []pair // jobs that cannot be read, and why
@@ -58,6 +59,12 @@ type openWant struct {
 	job  string
 	id   record.ID
 	says record.Want
+}
+
+// decided is a cursor: nothing up to its tick is started any more.
+type decided struct {
+	job, key string
+	tick     int64
 }
 
 type pair struct{ name, why string }
@@ -98,7 +105,7 @@ func (v *visit) crew(ctx context.Context) (*crew, error) {
 	}
 	c := newCrew(zones)
 	for _, r := range [][2]string{
-		{record.Jobs, clientv3.GetPrefixRangeEnd(record.Jobs)}, {record.Nodes, clientv3.GetPrefixRangeEnd(record.Nodes)},
+		{record.Cursors, clientv3.GetPrefixRangeEnd(record.Cursors)}, {record.Jobs, clientv3.GetPrefixRangeEnd(record.Jobs)}, {record.Nodes, clientv3.GetPrefixRangeEnd(record.Nodes)},
 		{record.Runs, clientv3.GetPrefixRangeEnd(record.Root)}, // and state, which is the last
 	} {
 		rev, cut, err := v.pages(ctx, r[0], r[1], c.rev, &c.seen, c.take)
@@ -137,6 +144,8 @@ func (c *crew) take(kv *mvccpb.KeyValue) {
 	key := string(kv.Key)
 	var err error
 	switch {
+	case strings.HasPrefix(key, record.Cursors):
+		err = c.takeCursor(key, kv)
 	case strings.HasPrefix(key, record.Jobs):
 		err = c.takeJob(key, kv)
 	case strings.HasPrefix(key, record.Nodes), strings.HasPrefix(key, record.Cards), strings.HasPrefix(key, record.Drains):
@@ -166,6 +175,14 @@ func (c *crew) takeJob(key string, kv *mvccpb.KeyValue) error {
 	}
 	c.specs[name] = spec
 	return nil
+}
+
+func (c *crew) takeCursor(key string, kv *mvccpb.KeyValue) error {
+	name, _, err := record.ParseCursor(key)
+	if at, ok := record.Decode[record.Cursor](kv.Value); err == nil && ok {
+		c.ticks = append(c.ticks, decided{name, key, at.Tick})
+	}
+	return err
 }
 
 func (c *crew) takeNode(key string, kv *mvccpb.KeyValue) error {

@@ -163,12 +163,17 @@ func TestTroublesOfJobs(t *testing.T) {
 	y.job("nobody", `{"schedule":"@hourly","cmd":["true"],"select":{"zone":"a"},"user":"www"}`)
 	y.job("paused", `{"schedule":"@hourly","cmd":["true"],"select":{"zone":"b"},"paused":{"by":"ann","at":"2026-01-01T00:00:00Z"}}`)
 	y.job("was-paused", `{"schedule":"@hourly","cmd":["true"],"paused":{"by":"ann","at":"2026-01-01T00:00:00Z","until":"2026-01-01T00:00:01Z"}}`)
+	y.job("ahead", `{"schedule":"@hourly","cmd":["true"]}`)
+	put(t, y.Medium, record.CursorKey("ahead", ""), `{"tick":4102444800}`, 0)
+	put(t, y.Medium, record.CursorKey("was-paused", ""), record.Encode(record.Cursor{Tick: time.Now().Unix()}), 0)
+	put(t, y.Medium, record.CursorKey("gone", ""), `{"tick":4102444800}`, 0)
 	put(t, y.Medium, record.Pause, `{"by":"bob","why":"upgrade"}`, 0)
 	found := visited(t, y.Medium)
 	tells(t, found, "fail job typo: cannot be read, and is not run: ", "schedule",
 		"warn job nowhere: selects no node that is registered", "warn job nobody: no node that it selects runs jobs as www",
+		"fail job ahead: starts nothing before 2100-01-01T00:00:00Z: ", "delete the key /conch/v1/cron/cursor/ahead",
 		"note paused paused: is paused by ann since 2026-01-01T00:00:00Z\n", "note paused /conch/v1/cron/state/pause: nothing is claimed in the whole cluster: paused by bob: upgrade")
-	if all := troubles(found); len(all) != 5 {
+	if all := troubles(found); len(all) != 6 {
 		t.Errorf("found %s", told(all))
 	}
 }

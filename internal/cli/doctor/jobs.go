@@ -44,9 +44,24 @@ func (v *visit) jobs(c *crew, now time.Time) {
 			nowhere.add(name, "selects no node that is registered: it is not run until there is one; conch cron why %s says more", name)
 		}
 	}
-	for _, one := range []pile{bad, nowhere, nobody, paused} {
+	for _, one := range []pile{bad, v.ahead(c, now), nowhere, nobody, paused} {
 		v.show(one)
 	}
+}
+
+// aheadMost is how far a cursor may be ahead of this machine's clock.
+const aheadMost = time.Minute
+
+// ahead looks for cursors that say that ticks of the future are decided. None of ours does; one that was written by hand, or by a node
+// whose clock was years ahead, stops its job without a word.
+func (v *visit) ahead(c *crew, now time.Time) pile {
+	p := pile{check: "job", level: Fail, root: record.Cursors, what: "such jobs"}
+	for _, d := range c.ticks {
+		if at := time.Unix(d.tick, 0); c.specs[d.job] != nil && at.Sub(now) > aheadMost {
+			p.add(d.job, "starts nothing before %s: its cursor says that all ticks until then are decided; delete the key %s", at.UTC().Format(time.RFC3339), d.key)
+		}
+	}
+	return p
 }
 
 // pauseOf is the pause of a job; one that is over where there is none.

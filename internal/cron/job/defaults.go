@@ -149,18 +149,6 @@ func (j *Job) CatchUp() Catchup {
 	return c
 }
 
-// Floor is the moment before which no tick counts: the last edit of what makes the ticks, or the end of the last pause; zero if there
-// was neither.
-func (j *Job) Floor() time.Time {
-	var floor time.Time
-	for _, t := range []*time.Time{j.ScheduleSince, j.ResumedAt} {
-		if t != nil && t.After(floor) {
-			floor = *t
-		}
-	}
-	return floor
-}
-
 // PausedAt reports whether the job is paused at a moment. A pause has an end, or none. Its beginning is not looked at: whoever sees it has to
 // obey it, however the clocks of two nodes differ.
 func (j *Job) PausedAt(now time.Time) bool {

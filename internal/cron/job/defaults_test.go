@@ -19,8 +19,8 @@ func TestWhatHoldsWhereAJobSaysNothing(t *testing.T) {
 	file, size, count := j.OutputFile()
 	delay, again := j.Retries(1, 1)
 	got := fmt.Sprintln(j.RunTime(), j.Grace(), j.Overlaps(), j.Preference(), j.OnAll(), j.Keep(), ok, failed, ttl, mask, masked, file, size, count,
-		delay, again, j.RetriesLost(), j.CatchUp(), j.Floor().IsZero(), j.PausedAt(time.Unix(0, 0)), j.Shift("x"), j.Matches(nil))
-	const want = "10m0s 5s forbid spread false 16384 50 50 72h0m0s 0 false  0 0 0s false false {none 0s 0} true false 0s true\n"
+		delay, again, j.RetriesLost(), j.CatchUp(), j.PausedAt(time.Unix(0, 0)), j.Shift("x"), j.Matches(nil))
+	const want = "10m0s 5s forbid spread false 16384 50 50 72h0m0s 0 false  0 0 0s false false {none 0s 0} false 0s true\n"
 	if got != want {
 		t.Errorf("got  %swant %s", got, want)
 	}
@@ -170,23 +170,6 @@ func TestCatchUp(t *testing.T) {
 		j := &job.Job{Catchup: tt.is}
 		if diff := cmp.Diff(tt.want, j.CatchUp()); diff != "" {
 			t.Errorf("%+v: -want +got:\n%s", tt.is, diff)
-		}
-	}
-}
-
-func TestTheFloorIsTheLaterOfEditAndResume(t *testing.T) {
-	t.Parallel()
-	early, late := at("2027-01-01T00:00:00Z"), at("2027-01-02T00:00:00Z")
-	for _, tt := range []struct{ since, resumed, want *time.Time }{
-		{nil, nil, &time.Time{}},
-		{early, nil, early},
-		{nil, early, early},
-		{early, late, late},
-		{late, early, late},
-	} {
-		j := &job.Job{ScheduleSince: tt.since, ResumedAt: tt.resumed}
-		if got := j.Floor(); !got.Equal(*tt.want) {
-			t.Errorf("since %v, resumed %v: %v, want %v", tt.since, tt.resumed, got, tt.want)
 		}
 	}
 }

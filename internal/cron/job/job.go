@@ -64,7 +64,7 @@ type Job struct {
 	Description string            `json:"description,omitempty"`
 
 	// Written by commands, not by people. ScheduleSince is when what makes the ticks was last changed: ScheduleDiffers. ResumedAt
-	// is when the last pause ended. No tick before the later of both counts: Floor.
+	// is when the last pause ended. No tick before the later of both counts.
 	Paused        *Paused    `json:"paused,omitempty"`
 	AddedBy       string     `json:"added_by,omitempty"`
 	AddedAt       *time.Time `json:"added_at,omitempty"`
