@@ -28,7 +28,8 @@ func TestALostReplyStartsOnce(t *testing.T) {
 				w.until(50 * time.Second)
 				w.m.Inject(coordtest.Rule{Method: coordtest.Txn, When: coordtest.Puts(record.Fires), Action: action})
 				w.until(115 * time.Second)
-				if got := w.ran("j"); len(got) > 1 {
+				// Whose reply was lost has it, and finds that out in time; whose request was, may be passed by another.
+				if got := w.ran("j"); len(got) > 1 || name == "reply" && len(got) != 1 {
 					t.Errorf("started %v", got)
 				}
 				if got := w.results("j"); len(got) != 1 {

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // group is what is built together: mutants that the tests of one package judge.
@@ -145,6 +146,9 @@ func (b *builder) force(binary string, number int) (string, error) {
 		return "", err
 	}
 	name := fmt.Sprintf("%s-%04d", binary, number)
+	// A child that is forked meanwhile would have the file open for writing until its exec, and nobody could execute it.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(name, data, 0o755); err != nil {
 		return "", fmt.Errorf("write binary: %w", err)
 	}

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"syscall"
 	"time"
 )
 
@@ -53,16 +55,21 @@ type ran struct {
 
 // runTests runs some tests of a binary in the folder of their package. A run that takes longer than within is ended.
 func runTests(ctx context.Context, root, pkg, binary, pattern string, within time.Duration) (ran, error) {
-	// The binary ends itself, with the stacks of what hangs; it is killed where it does not.
+	self, err := os.Executable()
+	if err != nil {
+		return ran{}, fmt.Errorf("find own program: %w", err)
+	}
+	// The binary ends itself, with the stacks of what hangs; it is ended where it does not.
 	ctx, cancel := context.WithTimeout(ctx, within+5*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "-test.run", pattern, "-test.count=1", "-test.v", "-test.timeout", within.String())
+	cmd := exec.CommandContext(ctx, self, keepWord, binary, "-test.run", pattern, "-test.count=1", "-test.v", "-test.timeout", within.String())
 	cmd.Dir = filepath.Join(root, filepath.FromSlash(pkg))
-	cmd.WaitDelay = time.Second // what a test left behind may have its output
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // its keeper ends it, and what it left
+	cmd.WaitDelay = 5 * time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	began := time.Now()
-	err := cmd.Run()
+	err = cmd.Run()
 	r := ran{passed: err == nil, took: time.Since(began), out: out.Bytes()}
 	r.hung = errors.Is(ctx.Err(), context.DeadlineExceeded) || bytes.Contains(r.out, []byte("\npanic: test timed out after"))
 	var exit *exec.ExitError

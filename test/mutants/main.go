@@ -15,6 +15,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 2 && os.Args[1] == keepWord {
+		os.Exit(keep(os.Args[2:]))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := command(ctx, os.Args[1:], os.Stdout); err != nil {

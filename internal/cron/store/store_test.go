@@ -149,7 +149,8 @@ func TestAVerdict(t *testing.T) {
 	v.Result = &record.Result{RunID: "j/20", Status: record.Skipped}
 	v.Ask, v.Kill = &record.Want{Kind: record.Replace}, &record.Kill{By: "a"}
 	v.Superseded = &record.Result{RunID: "j/10.1", Status: record.Skipped}
-	if _, won, err := d.Decide(t.Context(), &v); err != nil || !won {
+	decided, won, err := d.Decide(t.Context(), &v)
+	if err != nil || !won {
 		t.Fatal(won, err)
 	}
 	for _, key := range []string{
@@ -160,9 +161,13 @@ func TestAVerdict(t *testing.T) {
 		}
 	}
 	// What was in the way has gone: then it is no reason any more.
-	v.ID, v.BehindRev = record.ID{Tick: 30}, rev+100
+	v.ID, v.Cursor, v.CursorRev, v.BehindRev = record.ID{Tick: 30}, &record.Cursor{Tick: 30}, decided, rev+100
 	if _, won, err := d.Decide(t.Context(), &v); err != nil || won {
 		t.Error(won, err)
+	}
+	v.BehindRev = rev
+	if _, won, err := d.Decide(t.Context(), &v); err != nil || !won {
+		t.Error("all stands that it rests on:", won, err)
 	}
 }
 

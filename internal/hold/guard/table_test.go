@@ -154,6 +154,21 @@ func TestAStoppedRunIsKilledAtTheEarlierOfBothInstants(t *testing.T) {
 	p.want("kill 1, kill-sent 1")
 }
 
+// Red when the last word counts: a wrapper that was told of a loss late would lengthen what its guard knows already.
+func TestTheEarliestWishForAKillStands(t *testing.T) {
+	p := newPlay(t)
+	p.started("1", deadlines(30, 40), 0, "")
+	p.ask(2, Request{Op: OpStop, Run: "1", KillAt: sec(6), Reason: "operator"})
+	p.want("signal 1 15, signal 1 18, term-sent 1")
+	p.ask(3, Request{Op: OpStop, Run: "1", KillAt: sec(10), Reason: "operator"})
+	p.wantNext(6)
+	p.ask(4, Request{Op: OpStop, Run: "1", KillAt: sec(5), Reason: "operator"})
+	p.at(4.999)
+	p.want("")
+	p.at(5)
+	p.want("kill 1, kill-sent 1")
+}
+
 // Red when SIGKILL is given the reason of the SIGTERM before it.
 func TestEachSignalHasAReasonOfItsOwn(t *testing.T) {
 	for name, tt := range map[string]struct {
