@@ -17,8 +17,8 @@ var row = regexp.MustCompile(`(?m)^\|((?: [0-9.]+(?:ms|s) \|){6,7})$`)
 // of the library and that of the commands, which know nothing of each other and have to agree.
 func TestTheArithmeticTableIsComputed(t *testing.T) {
 	t.Parallel()
-	if n := checkRows(t, "docs/guarantee.md", true); n < 5 {
-		t.Errorf("docs/guarantee.md: %d rows of arithmetic found, want at least 5", n)
+	if n := checkRows(t, "docs/guarantees.md", true); n < 5 {
+		t.Errorf("docs/guarantees.md: %d rows of arithmetic found, want at least 5", n)
 	}
 	if n := checkRows(t, "README.md", false); n != 1 {
 		t.Errorf("README.md: %d rows of arithmetic found, want 1", n)

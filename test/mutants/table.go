@@ -43,35 +43,33 @@ func table(claims []claim, mutants []*mutant) string {
 		by[m.claim] = append(by[m.claim], m)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n%d rules broken, of %d claims.\n", tableBegin, len(mutants), len(by))
+	fmt.Fprintf(&b, "%s\n\n%d rules, of %d claims.\n", tableBegin, len(mutants), len(by))
 	section := ""
 	for _, c := range claims {
-		some := by[c.text]
-		if len(some) == 0 {
+		if len(by[c.text]) == 0 {
 			continue
 		}
 		if c.section != section {
 			section = c.section
-			fmt.Fprintf(&b, "\n### %s\n\n| claim | its tests | broken: the test that turns red |\n|---|---|---|\n", section)
+			fmt.Fprintf(&b, "\n### %s\n", section)
 		}
-		var cells []string
-		for _, m := range some {
-			cells = append(cells, m.cell())
+		fmt.Fprintf(&b, "\n**%s**: %s\n\n| broken | in | turns red | in the model |\n|---|---|---|---|\n", c.text, c.tests)
+		for _, m := range by[c.text] {
+			b.WriteString(m.row())
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.text, c.tests, strings.Join(cells, "<br>"))
 	}
 	b.WriteString("\n" + tableEnd)
 	return b.String()
 }
 
-// cell is a mutant in the table.
-func (m *mutant) cell() string {
+// row is a mutant in the table.
+func (m *mutant) row() string {
+	top, _, _ := strings.Cut(m.test, "/")
 	model := ""
 	if m.model != "" {
-		model = ", model `" + m.model + "`"
+		model = "`" + m.model + "`"
 	}
-	top, _, _ := strings.Cut(m.test, "/")
-	return fmt.Sprintf("%s (%s%s): `%s`", m.breaks, m.file, model, top)
+	return fmt.Sprintf("| %s | %s | `%s` | %s |\n", m.breaks, m.file, top, model)
 }
 
 var between = regexp.MustCompile("(?s)" + regexp.QuoteMeta(tableBegin) + ".*" + regexp.QuoteMeta(tableEnd))

@@ -15,7 +15,7 @@
 //	run/<name>/<id>     a start that lives, on the session lease of the daemon that runs it
 //	state/open/<name>/<id>
 //	                    a start whose end is not proven: put with the claim, deleted with the result. It outlives a
-//	                    daemon, so that a run marker that went early frees nothing (see "settling" in docs/guarantee.md)
+//	                    daemon, so that a run marker that went early frees nothing (see "settling" in docs/guarantees.md)
 //	result/<name>/<id>  how it ended, or why there was no start. The key goes with its lease
 //
 // An id is a tick, in unix seconds UTC, and what tells apart several starts of it:
