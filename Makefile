@@ -60,6 +60,10 @@ $(COVER)/unit.out:
 cover: $(COVER)/unit.out ## hold the coverage of the last run against test/house/coverage.txt
 	$(GO) run ./test/house/cover test/house/coverage.txt $(COVER)/unit.out
 
+.PHONY: mutants
+mutants: ## break each rule of the safety core on purpose, and see that a test turns red (about a minute)
+	$(GO) run ./test/mutants
+
 .PHONY: race
 race: ## run the unit packages under the race detector
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(UNIT)

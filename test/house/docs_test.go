@@ -154,6 +154,17 @@ func TestClaimsNameTestsThatExist(t *testing.T) {
 	}
 }
 
+// Each mutant is of a claim and names a test, both of which are there, and replaces a text that is there once; and the table
+// of docs/guarantees.md is made from them as they are.
+func TestMutantsAndTheirTableAreUpToDate(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("go", "run", "./test/mutants", "-check")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("go run ./test/mutants -check: %v\n%s", err, out)
+	}
+}
+
 // goBlock is a Go program in a document.
 var goBlock = regexp.MustCompile("(?ms)^```go\n(package main\n.*?)^```")
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -38,8 +40,34 @@ func check(root string, claims []claim, mutants []*mutant) []error {
 		if name, _, _ := strings.Cut(m.test, "/"); !tests[m.pkg][name] {
 			say(m, "./%s has no test %s", m.pkg, name)
 		}
+		if err := m.checkModel(root); err != nil {
+			say(m, "%w", err)
+		}
 	}
 	return wrong
+}
+
+// modelDir is where the model is.
+const modelDir = "docs/model"
+
+// checkModel looks whether the model has the macro that the mutant names, in a checkout with a model.
+func (m *mutant) checkModel(root string) error {
+	dir := filepath.Join(root, filepath.FromSlash(modelDir))
+	if _, err := os.Stat(dir); m.model == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	file, macro, ok := strings.Cut(m.model, " ")
+	if !ok {
+		return fmt.Errorf("model %q: want FILE MACRO", m.model)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return fmt.Errorf("read model: %w", err)
+	}
+	if !regexp.MustCompile(`\b` + regexp.QuoteMeta(macro) + `\b`).Match(text) {
+		return fmt.Errorf("%s/%s has no %s", modelDir, file, macro)
+	}
+	return nil
 }
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(`)

@@ -23,7 +23,7 @@ const (
 	hung     verdict = "hung"
 )
 
-// testWithin is how long the test of a mutant may take.
+// testWithin is how long the test of a mutant may take: those of the core take seconds at most.
 const testWithin = 60 * time.Second
 
 // judgement is a verdict, and how it came about.
@@ -87,9 +87,8 @@ var (
 	panicked = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*$`)
 )
 
-// judge runs a mutant's test and says what became of it.
-func judge(ctx context.Context, root, binary string, m *mutant) judgement {
-	within := testWithin
+// judge runs a mutant's test, for so long at most, and says what became of it.
+func judge(ctx context.Context, root, binary string, m *mutant, within time.Duration) judgement {
 	if m.hangs > 0 {
 		within = m.hangs
 	}

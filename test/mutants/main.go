@@ -85,7 +85,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("-run %s: no mutant of that name", o.run)
 	}
 	began := time.Now()
-	b := breaker{builder: builder{root: o.root}, out: out, alone: o.alone}
+	b := breaker{builder: builder{root: o.root}, out: out, alone: o.alone, within: testWithin}
 	bad, err := b.run(ctx, mutants)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ import (
 // with # are left out. Beside these there are
 //
 //	package P   whose tests are run, where that is not the package of the file
-//	model M     the macro that breaks the same rule in the model of docs/model
+//	model F M   the macro M that breaks the same rule in the file F of docs/model
 //	hangs D     its test does not end: it is given up, and the mutant counts as killed, after D
 type mutant struct {
 	name   string

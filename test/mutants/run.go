@@ -10,13 +10,15 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // breaker breaks mutants and prints what becomes of them.
 type breaker struct {
 	builder
-	out   io.Writer
-	alone bool
+	out    io.Writer
+	alone  bool
+	within time.Duration // for the test of a mutant
 
 	mu  sync.Mutex
 	bad int
@@ -147,7 +149,7 @@ func (b *breaker) baseline(ctx context.Context, g *group, binary string) error {
 			names = append(names, name)
 		}
 	}
-	r, err := runTests(ctx, b.root, g.pkg, binary, "^("+strings.Join(names, "|")+")$", 2*testWithin)
+	r, err := runTests(ctx, b.root, g.pkg, binary, "^("+strings.Join(names, "|")+")$", 2*b.within)
 	if err != nil {
 		return err
 	}
@@ -171,7 +173,7 @@ func (b *breaker) judge(ctx context.Context, w work) {
 			return
 		}
 	}
-	j := judge(ctx, b.root, binary, w.mutant)
+	j := judge(ctx, b.root, binary, w.mutant, b.within)
 	_ = os.Remove(binary) // at the latest it goes with the folder
 	if ctx.Err() == nil {
 		b.say(j)
