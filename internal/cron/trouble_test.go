@@ -47,6 +47,22 @@ func TestALostReplyStartsOnce(t *testing.T) {
 	}
 }
 
+// Its node had looked, found nothing, and was about to ask again. Red when such a claim is left open: under forbid the job would
+// stand still for as long as the session lives.
+func TestAClaimThatLandsWhenNobodyWaitsIsClosed(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@every 1m","cmd":["true"]}`)
+		w.node("a")
+		w.until(50 * time.Second)
+		w.m.Inject(coordtest.Rule{Method: coordtest.Txn, When: coordtest.Puts(record.Fires), Action: coordtest.LateBy(askFor + shyFor/2)})
+		w.until(125 * time.Second)
+		w.want("j", "60 missed unconfirmed", "120 success")
+		if got := w.ran("j"); len(got) != 1 {
+			t.Errorf("started %v", got)
+		}
+	})
+}
+
 func TestAClaimThatTakesLongIsALateStart(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.add("j", `{"schedule":"@every 1m","cmd":["true"]}`)
