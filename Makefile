@@ -88,6 +88,10 @@ arch: ## compile and vet for six 64-bit Linux targets, macOS and FreeBSD; run th
 bench: build $(BIN)/etcd $(BIN)/etcdctl ## measure against etcdctl in one run, and print ratios
 	$(GO) run ./bench
 
+.PHONY: model
+model: ## search the models of the protocol in docs/model, also those that take minutes (spin)
+	$(GO) run ./test/model -all
+
 .PHONY: ci
 ci: ## everything that has to pass before a change lands
 	bash .ci/run
