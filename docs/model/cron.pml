@@ -1,29 +1,30 @@
 /* cron.pml: claims of ticks, run markers, open records, settling of what a daemon left, and pauses.
  *
- * Modelled: one job with "overlap": "forbid"; daemons (internal/cron) that each see a tick due at any time, make up a claim from what they know, which
- * may be old when it lands, send it, and get the answer, or lose it and read the claim back (internal/cron/store/claim.go). A claim that was
- * given up may land later. A session is lost at any time, with its markers and the registration, and made again; a marker
- * goes alone. A daemon is killed, and its guard ends the child and writes the result; or its host dies. A peer settles what has no
- * marker. An operator pauses, is told so, and resumes. A daemon that is frozen is one whose steps are late.
- * WANTED: one of the two starts is a request (run now, retry, backfill), which no cursor counts.
+ * Modelled: one job with "overlap": "forbid"; daemons (internal/cron) that each see a tick due at any time, make up a claim
+ * from what they know, which may be old when it lands, send it, and get the answer, or lose it and read the claim back
+ * (internal/cron/store/claim.go). A claim that was given up may land later. A session is lost at any time, with its markers and
+ * the registration, and made again; a marker goes alone. A daemon is killed, and its guard ends the child and writes the
+ * result; or its host dies. A peer settles what has no marker. An operator pauses, is told so, and resumes. A daemon that is
+ * frozen is one whose steps are late. WANTED: one of the two starts is a request (run now, retry, backfill), which no cursor
+ * counts.
  *
- * A marker that goes alone, deleted by hand, is assumed to be noticed by its daemon before the next renewal counts and before the child
- * starts. A renewal reads the registration and not the markers: this is the watch's to notice.
+ * A marker that goes alone, deleted by hand, is assumed to be noticed by its daemon before the next renewal counts and before
+ * the child starts. A renewal reads the registration and not the markers: this is the watch's to notice.
  *
- * Not modelled: overlap "allow", "queue" and "replace", ticks that are missed, deadlines, jobs that change, run_on "all", drains (compared in a
- * claim as a pause is), two claims of one process in doubt at once.
+ * Not modelled: overlap "allow", "queue" and "replace", ticks that are missed, deadlines, jobs that change, run_on "all",
+ * drains (compared in a claim as a pause is), two claims of one process in doubt at once.
  *
  * Time: ages, as in settle.pml. Nothing of a start is alive after KILL + M since the last renewal, and that is less than TTL.
  *
- * Properties: no start is made twice (no doubled tick); under "forbid" no two children at once; no claim lands after a pause was
- * acknowledged; no start has two results. LIVE: after CALM ticks in which nothing goes wrong each tick is decided, and has one result, and nothing
- * is open, if a daemon is up.
+ * Properties: no start is made twice (no doubled tick); under "forbid" no two children at once; no claim lands after a pause
+ * was acknowledged; no start has two results. LIVE: after CALM ticks in which nothing goes wrong each tick is decided, and has
+ * one result, and nothing is open, if a daemon is up.
  *
- * Mutations, M_...: in searches.txt. Of M_FIRE and M_CURSOR either alone breaks nothing about ticks: they guard each other as long as the
- * claim stands, which is an hour at least.
+ * Mutations, M_...: in searches.txt. Of M_FIRE and M_CURSOR either alone breaks nothing about ticks: they guard each other as
+ * long as the claim stands, which is an hour at least.
  *
  * Exhausted (Spin 6.5.2):
- * RESULTS
+ * @@RESULTS
  * Not exhausted: losses, a kill and a pause together (cron-all, cron-all-wanted).
  */
 #ifndef NODES

@@ -1,9 +1,9 @@
 /* evict.pml: an operator asks a holder to leave, or deletes its key by force (internal/cli/command/evict.go).
  *
- * Modelled: an office that several hold one after the other; an operator who looks who holds, and acts on what was seen
- * any time later: by a request to leave, and, where that has no effect, by force. Both may be under way while the office changes hands.
- * A hold has a create revision and a lease of its own, as every hold of conch has.
- * Not modelled: how a holder ends its child (hold.pml), what a successor waits for after a deletion by force (settle.pml), time.
+ * Modelled: an office that several hold one after the other; an operator who looks who holds, and acts on what was seen any
+ * time later: by a request to leave, and, where that has no effect, by force. Both may be under way while the office changes
+ * hands. A hold has a create revision and a lease of its own, as every hold of conch has. Not modelled: how a holder ends its
+ * child (hold.pml), what a successor waits for after a deletion by force (settle.pml), time.
  *
  * Property: nobody is asked to leave, nor loses the key, but the hold that the operator saw.
  *

@@ -1,27 +1,30 @@
 /* hold.pml: one hold of an office: session, verified renewal, queue, guard, release.
  *
- * Modelled: N contenders, each a Wrapper (the candidate and its way out: candidate.go, wait.go, release.go, and the machine of
- * internal/hold/supervise), its Renewals (keepalive.go), a Guard (internal/hold/guard), a Child with, under ESCAPES, a descendant that
- * the parent-death signal does not reach, and what Etcd does for it. Each request has three steps, sent, handled and answered, any of
- * which may be late or not come; one that was given up may be handled later. The renewal and the read that proves it are one step.
- * Faults, by budget: wrapper or guard killed or stopped (never both of one contender), answers lost, a renewal that a deposed
- * leader acknowledges without effect.
+ * Modelled: N contenders, each a Wrapper (the candidate and its way out: candidate.go, wait.go, release.go, and the machine
+ * of internal/hold/supervise), its Renewals (keepalive.go), a Guard (internal/hold/guard), a Child with, under ESCAPES, a
+ * descendant that the parent-death signal does not reach, and what Etcd does for it. Each request has three steps, sent,
+ * handled and answered, any of which may be late or not come; one that was given up may be handled later. The renewal and the
+ * read that proves it are one step. Faults, by budget: wrapper or guard killed or stopped (never both of one contender),
+ * answers lost, a renewal that a deposed leader acknowledges without effect.
  *
- * Not modelled: keys that go before their time, the open record and settling (settle.pml), slots (sema.pml), eviction (evict.pml), hooks.
+ * Not modelled: keys that go before their time, the open record and settling (settle.pml), slots (sema.pml), eviction
+ * (evict.pml), hooks.
  *
- * Time: a tick is a fifth or so of a TTL. All clocks are ages and countdowns, so a run has no end and the states are finite. Etcd lets a
- * lease go at any time from TTL ticks after the last renewal that it handled. KILL, GRACE: after KILL ticks since that renewal
- * was *sent* the guard kills, from KILL - GRACE on the hold is lost. SLACK is what a guard may be late; the clocks' rates differ by what
- * is left to TTL. Any step may take any time, but for those that HOLDT names: what the guarantee calls prompt.
+ * Time: a tick is a fifth or so of a TTL. All clocks are ages and countdowns, so a run has no end and the states are finite.
+ * Etcd lets a lease go at any time from TTL ticks after the last renewal that it handled. KILL, GRACE: after KILL ticks since
+ * that renewal was *sent* the guard kills, from KILL - GRACE on the hold is lost. SLACK is what a guard may be late; the
+ * clocks' rates differ by what is left to TTL. Any step may take any time, but for those that HOLDT names: what the guarantee
+ * calls prompt.
  *
- * Properties: a key does not go while anything of its tree is alive, so no two children overlap; who starts has the oldest key, and it is there
- * (no phantom leader). LIVE: from any state on, once nothing goes wrong any more (good) and time passes only when nobody can act,
- * after CALM ticks nobody waits, and no key is left of who has ended: no lost wake-up, nobody waits for ever, no orphaned key.
+ * Properties: a key does not go while anything of its tree is alive, so no two children overlap; who starts has the oldest
+ * key, and it is there (no phantom leader). LIVE: from any state on, once nothing goes wrong any more (good) and time passes
+ * only when nobody can act, after CALM ticks nobody waits, and no key is left of who has ended: no lost wake-up, nobody waits
+ * for ever, no orphaned key.
  *
  * Mutations, M_...: in searches.txt, with what each breaks. REN0 (contender 0 alone renews) and NOREN make a search smaller.
  *
  * Exhausted (Spin 6.5.2):
- * RESULTS
+ * @@RESULTS
  * Not exhausted: faults together with renewals by both (hold-all).
  */
 #ifndef N
@@ -73,19 +76,19 @@ byte watch[N]; bit wake[N];          /* i watches the key with this revision (an
 mtype asked[N]; bit answered[N]; byte answer[N], about[N];
 mtype late[N]; byte lateAbout[N];
 /* ---- wrapper ---- */
-#define idle 0
-#define entering 1         /* put Txn under way */
-#define recovering 2         /* its reply was lost: re-read under way */
-#define unwatched  3         /* (mutation M_WATCHNOW only) */
-#define queued  4         /* waits for the predecessor's deletion */
-#define deciding 5         /* re-verification under way */
-#define won  6
-#define held 7         /* own clock checked, start message not yet sent */
-#define running  8
-#define releasing 9         /* guarded delete under way */
-#define revoking 10        /* revoke under way */
-#define done 11
-#define kept 12        /* session kept and renewed, no hold wanted (library) */
+#define idle        0
+#define entering    1                /* its first Txn is under way */
+#define recovering  2                /* the answer was lost: the own key is read back */
+#define unwatched   3                /* M_WATCHNOW only */
+#define queued      4                /* waits for the predecessor's end */
+#define deciding    5                /* the deciding Txn */
+#define won         6
+#define held        7                /* own clock looked at, the guard not told yet */
+#define running     8                /* the guard was told, until it says gone */
+#define releasing   9                /* guarded delete under way */
+#define revoking    10
+#define done        11
+#define kept        12               /* the session goes on, without a hold */
 byte st[N], mine[N], holds[N], age[N];      /* age = ticks since `sent` of the last verified renewal */
 bit  dead[N], stopped[N], lost[N], muted[N], doubted[N];
 byte renewal[N], renewalAge[N], seen[N];                  /* renewal: 0 idle, 1 under way, 2 replied */

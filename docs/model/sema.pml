@@ -1,22 +1,22 @@
 /* sema.pml: the candidates, slots and open records of a semaphore (seat.go, slot.go, ward.go, release.go).
  *
- * Modelled: N contenders for SLOTS slots; a candidate's key and a slot's key on one lease, a record for each slot. Each Txn is one step,
- * which may be late. Either key goes at any time, or both; whoever leaves does so with a word or without. DOUBT: a request
- * that takes a slot gets no answer and lands later, while another slot is gone for. CROSS: contender 0 says --max 1, the
- * others --max 2. TRY: the last contender tries: it looks, and enters only where there is room.
+ * Modelled: N contenders for SLOTS slots; a candidate's key and a slot's key on one lease, a record for each slot. Each Txn
+ * is one step, which may be late. Either key goes at any time, or both; whoever leaves does so with a word or without. DOUBT: a
+ * request that takes a slot gets no answer and lands later, while another slot is gone for. CROSS: contender 0 says --max 1,
+ * the others --max 2. TRY: the last contender tries: it looks, and enters only where there is room.
  *
- * Not modelled: what a lost answer does besides (hold.pml), who is woken by what (a waiter looks at any time), answers about leases
- * (settle.pml), --spread, which slot is chosen, --ignore-other-max.
+ * Not modelled: what a lost answer does besides (hold.pml), who is woken by what (a waiter looks at any time), answers about
+ * leases (settle.pml), --spread, which slot is chosen, --ignore-other-max.
  *
  * Time: as in settle.pml. TERM is KILL: a child may live until KILL + M < TTL.
  *
- * Properties: no two children share a slot, no more than MOST are at work, a candidate has one slot, a slot is taken by whom fewer than max
- * are older than, a try does not queue. LIVE: after CALM ticks in which nothing goes wrong nobody waits.
+ * Properties: no two children share a slot, no more than MOST are at work, a candidate has one slot, a slot is taken by whom
+ * fewer than max are older than, a try does not queue. LIVE: after CALM ticks in which nothing goes wrong nobody waits.
  *
  * Mutations, M_...: in searches.txt, by the numbers of the rules in seat.go.
  *
  * Exhausted (Spin 6.5.2):
- * RESULTS
+ * @@RESULTS
  * Not exhausted: late requests of three contenders (sema-doubt).
  */
 #ifndef N

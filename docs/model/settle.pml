@@ -1,29 +1,30 @@
 /* settle.pml: the open record of a hold, settling, and how a hold is handed over.
  *
- * Modelled: N contenders, each wrapper, guard and child in one (candidate.go, settle.go, term.go, release.go). Each Txn is one step,
- * which may be late; what it compares, it compares in that step. Any key goes at any time, without budget: an operator deletes it,
- * a leader that was paused revokes its lease. The holder is told of that at once, late, or never (it is cut off). Whoever
- * leaves does so with a word, by itself or by its guard, or without one: its host dies. R5: the first in the queue asks at any time
- * how long the lease of the oldest will last, and is told the truth.
- * PLAIN: sessions that, while nothing is held on them, are lost at KILL and not at TERM (SessionOptions.Refresh).
- * HANDOVER: a proposal, not in the code: the release of a hold names the successor. It replaces the record by one about the
- * successor's hold, with the successor's TTL, if the successor's key still has the create revision that was read from the queue
- * beforehand; who is named starts after a read that shows its key the oldest and the record its own.
+ * Modelled: N contenders, each wrapper, guard and child in one (candidate.go, settle.go, term.go, release.go). Each Txn is
+ * one step, which may be late; what it compares, it compares in that step. Any key goes at any time, without budget: an
+ * operator deletes it, a leader that was paused revokes its lease. The holder is told of that at once, late, or never (it is
+ * cut off). Whoever leaves does so with a word, by itself or by its guard, or without one: its host dies. R5: the first in the
+ * queue asks at any time how long the lease of the oldest will last, and is told the truth. PLAIN: sessions that, while nothing
+ * is held on them, are lost at KILL and not at TERM (SessionOptions.Refresh). HANDOVER: a proposal, not in the code: the
+ * release of a hold names the successor. It replaces the record by one about the successor's hold, with the successor's TTL, if
+ * the successor's key still has the create revision that was read from the queue beforehand; who is named starts after a read
+ * that shows its key the oldest and the record its own.
  *
- * Not modelled: answers that are lost or late (hold.pml), renewals that take time (hold.pml), answers of a deposed leader about a lease.
+ * Not modelled: answers that are lost or late (hold.pml), renewals that take time (hold.pml), answers of a deposed leader
+ * about a lease.
  *
- * Time: ages and countdowns, as in hold.pml. A child is dead M ticks after KILL since the last renewal, and AFTER + M after it
- * was told of the loss of its key; KILL + M < TTL. Settling is counted from the moment at which the key went, the earliest at which
- * anybody can have seen it gone: a real settler waits no shorter.
+ * Time: ages and countdowns, as in hold.pml. A child is dead M ticks after KILL since the last renewal, and AFTER + M after
+ * it was told of the loss of its key; KILL + M < TTL. Settling is counted from the moment at which the key went, the earliest
+ * at which anybody can have seen it gone: a real settler waits no shorter.
  *
- * Properties: no two children at once. No phantom leader: no child lives a TTL after its key went. LIVE: after CALM
- * ticks in which nothing goes wrong nobody waits; and where all who left did so with a word, no record is left.
+ * Properties: no two children at once. No phantom leader: no child lives a TTL after its key went. LIVE: after CALM ticks in
+ * which nothing goes wrong nobody waits; and where all who left did so with a word, no record is left.
  *
- * Mutations, M_...: in searches.txt. M_HAND... are those of the proposal: M_HANDGONE and M_HANDLEAVE break no safety, but leave a
- * record that the next one has to settle.
+ * Mutations, M_...: in searches.txt. M_HAND... are those of the proposal: M_HANDGONE and M_HANDLEAVE break no safety, but
+ * leave a record that the next one has to settle.
  *
  * Exhausted (Spin 6.5.2):
- * RESULTS
+ * @@RESULTS
  * Four contenders are too many: not exhausted.
  */
 #ifndef N
