@@ -27,7 +27,7 @@ var (
 
 // cuts are the words by which the verifier says that it did not finish.
 var cuts = []string{
-	"error: max search depth too small", "Search not completed", "pan: reached -DMEMLIM bound", "pan: out of memory", "-Q time limit",
+	"error: max search depth too small", "Search not completed", "pan: reached -DMEMLIM bound", "pan: out of memory", "Time limit of",
 }
 
 // parsePan reads the verifier's report.

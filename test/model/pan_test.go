@@ -36,7 +36,9 @@ Warning: Search not completed
 State-vector 84 byte, depth reached 99, errors: 0
    100 states, stored
 `
-	reportTime = `pan: stopped by -Q time limit
+	reportTime = `Time limit of      6 minutes exceeded
+
+Warning: Search not completed
 State-vector 84 byte, depth reached 99, errors: 0
    100 states, stored
 `

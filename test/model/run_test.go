@@ -10,7 +10,7 @@ import (
 
 func TestWithoutSpinNothingIsSearched(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	err := searchAll(t.Context(), options{folder: models, timeout: time.Minute, memory: 100})
+	err := searchAll(t.Context(), options{folder: models, timeout: 10 * time.Minute, memory: 100})
 	if err == nil || !strings.Contains(err.Error(), "find spin") || !strings.Contains(err.Error(), "apt-get install") {
 		t.Errorf("%v: want it to say what is missing, and how to get it", err)
 	}
@@ -37,7 +37,7 @@ func TestSearches(t *testing.T) {
 	} {
 		t.Run(c.s.name, func(t *testing.T) {
 			t.Parallel()
-			v := options{folder: models, timeout: time.Minute, memory: 500}.do(t.Context(), c.s)
+			v := options{folder: models, timeout: 10 * time.Minute, memory: 500}.do(t.Context(), c.s)
 			if !errors.Is(v.err, c.want) {
 				t.Errorf("%s: want %v", v.line(), c.want)
 			}
@@ -46,7 +46,7 @@ func TestSearches(t *testing.T) {
 			}
 		})
 	}
-	v := options{folder: models, timeout: time.Minute, memory: 500}.do(t.Context(), search{file: "none.pml"})
+	v := options{folder: models, timeout: 10 * time.Minute, memory: 500}.do(t.Context(), search{file: "none.pml"})
 	if v.err == nil || !strings.Contains(v.err.Error(), "none.pml") {
 		t.Errorf("%v: want it to name the model that is not there", v.err)
 	}
