@@ -9,6 +9,8 @@
  *
  * Mutations: M_NAME (the request is about whoever holds: neither lease nor revision in it), M_UNGUARDED (the put compares
  * nothing), M_FORCE (the deletion by force is not guarded by the revision).
+ *
+ * Exhausted (Spin 6.5.2): evict, 68 states.
  */
 #define HOLDS 3
 
