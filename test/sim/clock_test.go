@@ -12,14 +12,14 @@ type clock struct {
 	origin time.Duration
 }
 
-// newClock draws a clock. Most of them are at one of the ends, where the bounds are tight.
-func newClock(r *rand.Rand, began time.Time, spread float64) clock {
+// newClock draws a clock: often the slowest there is, often the fastest, in percent, where the bounds are tight.
+func newClock(r *rand.Rand, began time.Time, spread float64, slow, fast int) clock {
 	slowest := 1 / spread
 	rate := slowest + r.Float64()*(1-slowest)
-	switch r.IntN(5) {
-	case 0, 1:
+	switch at := r.IntN(100); {
+	case at < slow:
 		rate = slowest
-	case 2, 3:
+	case at < slow+fast:
 		rate = 1
 	}
 	return clock{began: began, rate: rate, origin: time.Duration(r.Int64N(int64(time.Hour)))}

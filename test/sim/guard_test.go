@@ -245,7 +245,7 @@ func (g *guardian) fork(r guard.Request) {
 		g.step()
 		return
 	}
-	c := &child{h: g.l.h, name: g.l.name, leader: true, leftovers: g.l.chance(30), stubborn: g.l.chance(50)}
+	c := &child{h: g.l.h, name: g.l.name, leader: true, leftovers: g.l.chance(30), stubborn: g.l.chance(70)}
 	for _, v := range r.Spec.Env {
 		switch name, value, _ := strings.Cut(v, "="); name {
 		case "CONCH_REV":
@@ -258,7 +258,7 @@ func (g *guardian) fork(r guard.Request) {
 	g.w().begin(c, now, g.deadlines.Term)
 	g.say(guard.Event{Kind: guard.KindStarted, Pid: 42})
 	lasts := g.l.upTo(ttl)
-	if g.l.chance(60) { // work without end: until it is told to
+	if g.l.chance(75) { // work without end: until it is told to
 		lasts = 10 * ttl
 	}
 	g.w().after(lasts, func() { g.exit(c, 0) })

@@ -30,8 +30,8 @@ func (w *world) weather(dice *rand.Rand) {
 	w.mu.Unlock()
 	<-begun
 	s.sleep(3 * time.Second)
-	if s.IntN(10) < 7 {
-		s.hit(isolating[s.IntN(len(isolating))], ttl*8/10+s.upTo(ttl))
+	if s.IntN(10) < 9 {
+		s.hit(isolating[s.IntN(len(isolating))], ttl+s.upTo(ttl))
 	}
 	for range 1 + s.IntN(4) {
 		s.sleep(5 * time.Second)
@@ -141,9 +141,9 @@ func faults() []fault {
 		}},
 		{name: "what comes back is lost", isolates: true, host: func(s storm, l *life) func() { return s.inject(l.h, "", coordtest.LoseReply(nil)) }},
 		{name: "what comes back is late, and then cut off", isolates: true, host: func(s storm, l *life) func() {
-			undo := s.inject(l.h, "", late(ttl/100+s.upTo(ttl/20)))
+			undo := s.inject(l.h, "", late(ttl/25+s.upTo(ttl*6/100)))
 			over := false
-			s.after(s.upTo(ttl/2), func() {
+			s.after(s.upTo(ttl/4), func() {
 				if slow := undo; !over {
 					join := s.cut(l.h)
 					undo = func() { slow(); join() }

@@ -63,7 +63,7 @@ func live(t *testing.T, d design, seed uint64) *world {
 		T: t, design: d, seed: seed, began: time.Now(), end: make(chan struct{}),
 		alive: map[*child]bool{}, tokens: map[int]uint64{}, news: make(chan struct{}),
 	}
-	etcd := newClock(dice, w.began, d.spread)
+	etcd := newClock(dice, w.began, d.spread, 15, 60)
 	hosts := max(d.seats, 1) + 1 + dice.IntN(2) // one or two more than can be let in
 	w.m = coordtest.Start(t, coordtest.Options{
 		Members: doors * hosts, Clock: etcd.now, RevokeLag: time.Duration(dice.IntN(2)) * 400 * time.Millisecond,
@@ -71,7 +71,7 @@ func live(t *testing.T, d design, seed uint64) *world {
 	w.note("etcd's clock runs at %.3f", etcd.rate)
 	w.lives.Go(w.sweep)
 	for i := range hosts {
-		h := &host{w: w, index: i, clock: newClock(dice, w.began, d.spread)}
+		h := &host{w: w, index: i, clock: newClock(dice, w.began, d.spread, 50, 25)}
 		w.hosts = append(w.hosts, h)
 		w.note("host %d: its clock runs at %.3f", i, h.rate)
 		w.lives.Go(h.run)
