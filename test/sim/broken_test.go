@@ -15,6 +15,7 @@ func TestWhatIsBrokenIsSeen(t *testing.T) {
 		"nobody settles":                        {spread: rates, broken: broken{settling: true}},
 		"nobody settles, in a semaphore":        {spread: rates, seats: 1, broken: broken{settling: true}},
 		"the guard has no deadlines":            {spread: rates, broken: broken{deadlines: true}},
+		"the guard has no deadlines, with jobs": {spread: rates, jobs: true, broken: broken{deadlines: true}},
 		"deadlines count from the reply":        {spread: rates, broken: broken{sent: true}},
 		"the guard comes too late":              {spread: rates, broken: broken{punctual: true}},
 	} {
@@ -35,4 +36,4 @@ func TestWhatIsBrokenIsSeen(t *testing.T) {
 }
 
 // brokenMost is how many worlds it may take.
-const brokenMost = 1000
+const brokenMost = 3000

@@ -25,7 +25,9 @@ const (
 
 // guardian is a guard and what runs under it, by the protocol. All of its state is under the world's lock.
 type guardian struct {
-	l      *life
+	l     *life
+	group string
+	executor
 	events chan guard.Event
 	pipe   []guard.Request // under way
 	inbox  []guard.Request // arrived, and not read
@@ -53,9 +55,30 @@ type will struct {
 	testament []byte
 }
 
-// newGuardian starts a guard (the world's lock is held).
-func newGuardian(l *life) *guardian {
-	g := &guardian{l: l, events: make(chan guard.Event, 4096), late: l.upTo(margin / 100), reap: l.upTo(margin / 20)}
+// executor is the release program. The bool says that it is for a wrapper that is frozen: the key stays.
+type executor interface {
+	execute(ctx context.Context, cli *clientv3.Client, testament []byte, closing bool) error
+}
+
+// release executes the testaments of holds.
+type release struct{}
+
+func (release) execute(ctx context.Context, cli *clientv3.Client, testament []byte, closing bool) error {
+	var keys coord.TermKeys
+	if err := json.Unmarshal(testament, &keys); err != nil {
+		return err
+	}
+	if closing {
+		return keys.CloseRecord(ctx, cli, coord.EndLost)
+	}
+	return keys.Release(ctx, cli, coord.End(hold.EndOrphaned))
+}
+
+// newGuardian starts a guard for a run of a group: of an office, or a job.
+func newGuardian(l *life, group string, x executor) *guardian {
+	l.h.w.mu.Lock()
+	defer l.h.w.mu.Unlock()
+	g := &guardian{l: l, group: group, executor: x, frozen: l.torpid, events: make(chan guard.Event, 4096), late: l.upTo(margin / 100), reap: l.upTo(margin / 20)}
 	if l.chance(60) { // a busy machine
 		g.late = l.upTo(margin * 99 / 100)
 		g.reap = margin*99/100 - g.late
@@ -64,21 +87,30 @@ func newGuardian(l *life) *guardian {
 		g.late, g.reap = 2*margin, 2*margin
 	}
 	l.h.w.after(l.upTo(100*time.Millisecond), func() { g.say(guard.Event{Kind: guard.KindReady}) })
+	l.guards = append(l.guards, g)
+	if l.dead() {
+		g.orphan()
+	}
 	return g
 }
 
 func (g *guardian) w() *world { return g.l.h.w }
+
+// name is for people.
+func (g *guardian) name() string {
+	if g.group == office {
+		return g.l.name
+	}
+	return g.l.name + " " + g.group + " " + g.run
+}
 
 // Send is supervise.Guard's.
 func (g *guardian) Send(r guard.Request) error {
 	g.l.pass()
 	g.w().mu.Lock()
 	defer g.w().mu.Unlock()
-	if g.dead {
+	if g.dead || g.l.dead() {
 		return guard.ErrLost
-	}
-	if g.orphaned || g.left {
-		return nil
 	}
 	g.pipe = append(g.pipe, r)
 	g.w().after(g.l.upTo(pipeMost), func() { // in order, whichever timer comes first
@@ -96,7 +128,9 @@ func (g *guardian) Kill() {
 	g.l.pass()
 	g.w().mu.Lock()
 	defer g.w().mu.Unlock()
-	g.die()
+	if !g.l.dead() {
+		g.die()
+	}
 }
 
 // die ends the guard (the world's lock is held).
@@ -105,7 +139,7 @@ func (g *guardian) die() {
 		return
 	}
 	g.dead = true
-	g.w().tell("%s: its guard is killed", g.l.name)
+	g.w().tell("%s: its guard is killed", g.name())
 	if c := g.child; c != nil {
 		g.w().after(g.l.upTo(pipeMost), func() {
 			if c.leader = false; !c.lives() {
@@ -113,7 +147,9 @@ func (g *guardian) die() {
 			}
 		})
 	}
-	g.w().after(g.l.upTo(pipeMost), func() { g.events <- guard.Event{Kind: guard.KindLost} })
+	if !g.l.dead() {
+		g.w().after(g.l.upTo(pipeMost), func() { g.events <- guard.Event{Kind: guard.KindLost} })
+	}
 }
 
 // Sweep is supervise.Guard's: the wrapper is a subreaper.
@@ -126,7 +162,7 @@ func (g *guardian) Sweep(context.Context) error {
 	g.l.pass()
 	g.w().mu.Lock()
 	defer g.w().mu.Unlock()
-	if g.child != nil {
+	if g.child != nil && !g.l.dead() {
 		g.w().gone(g.child, "swept")
 	}
 	return nil
@@ -144,8 +180,10 @@ func (g *guardian) bye() {
 	g.step()
 }
 
-// orphan is the end of the wrapper's pipe without a word, once all is read that was said before (the world's lock is held).
+// orphan is the end of the wrapper's pipe without a word, once all is read that was said before (the world's lock is held). What is
+// left of the wrapper in this process hears that its guard is gone, and ends.
 func (g *guardian) orphan() {
+	g.events <- guard.Event{Kind: guard.KindLost}
 	g.w().after(pipeMost, func() {
 		g.orphaned = true
 		g.limit(g.l.h.now())
@@ -162,7 +200,7 @@ func (g *guardian) thaw() {
 
 // say is the pipe to the wrapper (the world's lock is held).
 func (g *guardian) say(ev guard.Event) {
-	if g.dead || g.orphaned {
+	if g.dead || g.orphaned || g.l.dead() {
 		return
 	}
 	if ev.Run == "" {
@@ -172,7 +210,7 @@ func (g *guardian) say(ev guard.Event) {
 	g.said = append(g.said, ev)
 	g.w().after(g.l.upTo(pipeMost), func() {
 		ev := g.said[0]
-		if g.said = g.said[1:]; !g.dead {
+		if g.said = g.said[1:]; !g.dead && !g.l.dead() {
 			g.events <- ev
 		}
 	})
@@ -217,7 +255,7 @@ func (g *guardian) serve(r guard.Request) {
 // start forks, which takes a while, and looks at the clock again right before it (the world's lock is held).
 func (g *guardian) start(r guard.Request) {
 	if g.forking || g.child != nil && g.child.lives() {
-		g.w().fail("I1: %s asks for a start beside another", g.l.name)
+		g.w().fail("I1: %s asks for a start beside another", g.name())
 		return
 	}
 	g.run, g.deadlines, g.killAfter = r.Run, r.Deadlines, r.KillAfter
@@ -245,20 +283,28 @@ func (g *guardian) fork(r guard.Request) {
 		g.step()
 		return
 	}
-	c := &child{h: g.l.h, name: g.l.name, leader: true, leftovers: g.l.chance(30), stubborn: g.l.chance(70)}
+	c := &child{h: g.l.h, name: g.name(), group: g.group, leader: true, leftovers: g.l.chance(30), stubborn: g.l.chance(70)}
 	for _, v := range r.Spec.Env {
 		switch name, value, _ := strings.Cut(v, "="); name {
 		case "CONCH_REV":
 			c.token, _ = strconv.ParseUint(value, 10, 64)
 		case "CONCH_SLOT":
 			c.slot, _ = strconv.Atoi(value)
+		case tickEnv:
+			c.tick = value
 		}
 	}
 	g.child = c
 	g.w().begin(c, now, g.deadlines.Term)
 	g.say(guard.Event{Kind: guard.KindStarted, Pid: 42})
-	lasts := g.l.upTo(ttl)
-	if g.l.chance(75) { // work without end: until it is told to
+	lasts, endless := g.l.upTo(ttl), 0
+	switch g.group {
+	case office:
+		endless = 75
+	case forbid:
+		endless = 30
+	}
+	if g.l.chance(endless) { // until it is told to end
 		lasts = 10 * ttl
 	}
 	g.w().after(lasts, func() { g.exit(c, 0) })
@@ -344,7 +390,8 @@ func (g *guardian) step() {
 	if g.orphaned && !g.ripe {
 		g.ripe = true
 		for _, w := range g.wills {
-			g.execute(w)
+			g.w().tell("%s: the guard releases", g.name())
+			g.carryOut(w, releaseTries, false)
 		}
 		g.wills = nil
 	}
@@ -353,7 +400,7 @@ func (g *guardian) step() {
 // kill is SIGKILL to everything, and the time until it is reaped.
 func (g *guardian) kill(c *child) {
 	g.killed = true
-	g.w().tell("%s: SIGKILL at %v of its clock, deadline %v", g.l.name, g.l.h.now(), g.deadlines.Kill)
+	g.w().tell("%s: SIGKILL at %v of its clock, deadline %v", g.name(), g.l.h.now(), g.deadlines.Kill)
 	g.say(guard.Event{Kind: guard.KindKillSent, Reason: "due"})
 	g.w().after(g.l.h.lasts(g.reap), func() {
 		if c.lives() {
@@ -370,36 +417,21 @@ func (g *guardian) closeRecord(run string) {
 	}
 	for _, w := range g.wills {
 		if w.run == run {
-			g.w().tell("%s: the guard closes the record", g.l.name)
-			g.program(w, 1, func(ctx context.Context, k coord.TermKeys, cli *clientv3.Client) error {
-				return k.CloseRecord(ctx, cli, coord.EndLost)
-			})
+			g.w().tell("%s: the guard closes the record", g.name())
+			g.carryOut(w, 1, true)
 		}
 	}
 }
 
-// execute releases for a wrapper that is dead.
-func (g *guardian) execute(w will) {
-	g.w().tell("%s: the guard releases", g.l.name)
-	g.program(w, releaseTries, func(ctx context.Context, k coord.TermKeys, cli *clientv3.Client) error {
-		return k.Release(ctx, cli, coord.End(hold.EndOrphaned))
-	})
-}
-
-// program is the release program.
-func (g *guardian) program(w will, tries int, do func(context.Context, coord.TermKeys, *clientv3.Client) error) {
-	var keys coord.TermKeys
-	if json.Unmarshal(w.testament, &keys) != nil {
-		g.w().fail("%s: a testament that cannot be read: %s", g.l.name, w.testament)
-		return
-	}
+// carryOut runs the release program, a few times if it has to be.
+func (g *guardian) carryOut(w will, tries int, closing bool) {
 	h := g.l.h
 	h.w.lives.Go(func() {
 		cli := h.client()
 		defer func() { _ = cli.Close() }()
 		for try := range tries {
 			ctx, cancel := briefly()
-			err := do(ctx, keys, cli)
+			err := g.execute(ctx, cli, w.testament, closing)
 			cancel()
 			if err == nil {
 				return

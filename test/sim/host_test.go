@@ -32,7 +32,8 @@ type host struct {
 	life *life // the wrapper that runs, nil between two
 	born int
 
-	trouble bool // one of its processes is in trouble: no other may be
+	offset  time.Duration // of the wall clock
+	trouble bool          // one of its processes is in trouble: no other may be
 }
 
 // door is a member that is this host's alone.
@@ -54,7 +55,11 @@ func (h *host) run() {
 		l := newLife(h)
 		h.life = l
 		h.w.mu.Unlock()
-		l.live()
+		if h.w.jobs {
+			l.serve()
+		} else {
+			l.wrap()
+		}
 		h.w.mu.Lock()
 		h.life = nil
 		pause := l.upTo(time.Second)
@@ -67,13 +72,14 @@ func (h *host) run() {
 	}
 }
 
-// life is one wrapper process, and what belongs to it.
+// life is one wrapper process, or one daemon, and what belongs to it.
 type life struct {
 	h       *host
 	name    string
 	dice    *rand.Rand // w.mu held
 	client  *clientv3.Client
-	guard   *guardian
+	guards  []*guardian // one for each run: of a wrapper one, of a daemon any number (w.mu)
+	torpid  bool        // the guard is frozen (w.mu)
 	signals chan os.Signal
 	evicted chan error
 
@@ -88,13 +94,31 @@ type life struct {
 
 // newLife begins one (w.mu held).
 func newLife(h *host) *life {
-	l := &life{
+	return &life{
 		h: h, name: fmt.Sprintf("%c%d", 'a'+h.index, h.born), client: h.client(),
 		dice:    rand.New(rand.NewPCG(h.w.seed, uint64(h.index)<<32+uint64(h.born))),
 		signals: make(chan os.Signal, 4), evicted: make(chan error, 1), killed: make(chan struct{}),
 	}
-	l.guard = newGuardian(l)
-	return l
+}
+
+// dead reports whether it was killed.
+func (l *life) dead() bool {
+	select {
+	case <-l.killed:
+		return true
+	default:
+		return false
+	}
+}
+
+// work is the first child that it has, nil: none (w.mu held).
+func (l *life) work() *child {
+	for _, g := range l.guards {
+		if g.child != nil {
+			return g.child
+		}
+	}
+	return nil
 }
 
 // upTo draws a duration (w.mu held).
@@ -104,9 +128,10 @@ func (l *life) upTo(most time.Duration) time.Duration {
 
 func (l *life) chance(percent int) bool { return l.dice.IntN(100) < percent }
 
-// live is the process from its start to its end, whichever that is.
-func (l *life) live() {
+// wrap is a wrapper from its start to its end, whichever that is.
+func (l *life) wrap() {
 	w := l.h.w
+	g := newGuardian(l, office, release{})
 	over := make(chan struct{})
 	var out supervise.Outcome
 	go func() {
@@ -114,24 +139,24 @@ func (l *life) live() {
 		out = supervise.Run(context.Background(), supervise.Config{
 			Kind: hold.KindElect, Name: office, Path: "/bin/work", Argv: []string{"work"},
 			KillAfter: coord.DefaultGrace, Margin: margin, NowFunc: l.now,
-		}, l, l.guard, l.signals)
+		}, l, g, l.signals)
 		l.acquiring.Wait()
 	}()
 	select {
 	case <-over:
-		l.close(out)
+		l.close(g, out)
 	case <-l.killed:
 		// Whatever is left of it in this process says nothing to anybody any more.
 		w.lives.Go(func() { <-over; l.end() })
 	case <-w.end:
 		l.signals <- syscall.SIGTERM
 		<-over
-		l.close(out)
+		l.close(g, out)
 	}
 }
 
 // close is what the command does at its end: only where the hold was given up, or never was, is the lease revoked.
-func (l *life) close(out supervise.Outcome) {
+func (l *life) close(g *guardian, out supervise.Outcome) {
 	w := l.h.w
 	w.mu.Lock()
 	won := l.won
@@ -145,7 +170,7 @@ func (l *life) close(out supervise.Outcome) {
 		_ = won.session.Close(ctx)
 		cancel()
 	}
-	l.guard.bye()
+	g.bye()
 	l.end()
 }
 
@@ -165,7 +190,9 @@ func (l *life) kill() {
 		_ = l.client.Close()
 		close(l.killed)
 		l.melt()
-		l.guard.orphan()
+		for _, g := range l.guards {
+			g.orphan()
+		}
 	})
 }
 

@@ -34,6 +34,11 @@ func TestSeatsAreNotOversold(t *testing.T) {
 	green(t, design{spread: rates, seats: 2})
 }
 
+func TestEachTickStartsOnce(t *testing.T) {
+	t.Parallel()
+	green(t, design{spread: rates, jobs: true})
+}
+
 // green lives through many worlds in which nothing may be wrong.
 func green(t *testing.T, d design) {
 	if *oneSeed >= 0 {

@@ -30,8 +30,12 @@ func (w *world) weather(dice *rand.Rand) {
 	w.mu.Unlock()
 	<-begun
 	s.sleep(3 * time.Second)
+	long := ttl + s.upTo(ttl)
+	if w.jobs {
+		long *= 2 // what a daemon had begun is waited for twice as long
+	}
 	if s.IntN(10) < 9 {
-		s.hit(isolating[s.IntN(len(isolating))], ttl+s.upTo(ttl))
+		s.hit(isolating[s.IntN(len(isolating))], long)
 	}
 	for range 1 + s.IntN(4) {
 		s.sleep(5 * time.Second)
@@ -65,7 +69,7 @@ func (s storm) hit(f fault, lasts time.Duration) {
 	defer s.mu.Unlock()
 	h := s.hosts[s.IntN(len(s.hosts))]
 	for _, o := range s.hosts {
-		if s.IntN(5) > 0 && o.life != nil && o.life.guard.child != nil {
+		if s.IntN(5) > 0 && o.life != nil && o.life.work() != nil {
 			h = o
 			break
 		}
@@ -140,13 +144,14 @@ func faults() []fault {
 			return func() { s.m.Cont(door) }
 		}},
 		{name: "what comes back is lost", isolates: true, host: func(s storm, l *life) func() { return s.inject(l.h, "", coordtest.LoseReply(nil)) }},
-		{name: "what comes back is late, and then cut off", isolates: true, host: func(s storm, l *life) func() {
-			undo := s.inject(l.h, "", late(ttl/25+s.upTo(ttl*6/100)))
-			over := false
-			s.after(s.upTo(ttl/4), func() {
-				if slow := undo; !over {
-					join := s.cut(l.h)
-					undo = func() { slow(); join() }
+		{name: "what comes back is late, and then renewals are lost", isolates: true, host: func(s storm, l *life) func() {
+			slow := late(ttl/25 + s.upTo(ttl*6/100))
+			undo, over := s.inject(l.h, "", slow), false
+			s.after(ttl/4+s.upTo(ttl/4), func() {
+				if !over { // the one that is under way comes to its end
+					undo()
+					lost, rest := s.inject(l.h, coordtest.KeepAlive, coordtest.LoseRequest()), s.inject(l.h, "", slow)
+					undo = func() { lost(); rest() }
 				}
 			})
 			return func() { over = true; undo() }
@@ -163,13 +168,15 @@ func faults() []fault {
 			l.freeze()
 			return func() { join(); l.melt() }
 		}},
-		{name: "the guard is frozen", host: func(_ storm, l *life) func() {
-			l.guard.frozen = true
-			return l.guard.thaw
-		}},
+		{name: "the guard is frozen", host: func(_ storm, l *life) func() { return l.stun() }},
 		{name: "the machine is frozen", isolates: true, host: func(s storm, l *life) func() { return s.suspend(l) }},
 		{name: "the wrapper is killed", host: func(_ storm, l *life) func() { l.kill(); return nil }},
-		{name: "the guard is killed", host: func(_ storm, l *life) func() { l.guard.die(); return nil }},
+		{name: "the guard is killed", host: func(_ storm, l *life) func() {
+			for _, g := range l.guards {
+				g.die()
+			}
+			return nil
+		}},
 		{name: "the machine dies", host: func(_ storm, l *life) func() { l.perish(); return nil }},
 		{name: "evicted", host: func(_ storm, l *life) func() { l.evict(); return nil }},
 	}
@@ -216,40 +223,67 @@ func late(by time.Duration) coordtest.Action {
 func (s storm) suspend(l *life) func() {
 	join := s.cut(l.h)
 	l.freeze()
-	l.guard.frozen = true
-	c := l.guard.child
-	if c != nil {
-		c.frozen = true
+	thaw := l.stun()
+	guards := slices.Clone(l.guards)
+	for _, g := range guards {
+		if g.child != nil {
+			g.child.frozen = true
+		}
 	}
 	return func() {
 		join()
-		if c != nil {
-			c.frozen, c.woken = false, true
-			if l.h.now() >= l.guard.deadlines.Kill {
-				s.after(l.h.lasts(margin), func() {
-					if c.lives() {
-						s.fail("I1: %s lives on, long after its machine woke past its deadline", c.name)
-					}
-				})
+		for _, g := range guards {
+			if g.child != nil {
+				s.wake(g, g.child)
 			}
 		}
 		l.melt()
-		l.guard.thaw()
+		thaw()
+	}
+}
+
+// wake lets the child of a machine that was frozen go on (the world's lock is held).
+func (s storm) wake(g *guardian, c *child) {
+	c.frozen, c.woken = false, true
+	if g.l.h.now() < g.deadlines.Kill {
+		return
+	}
+	s.after(g.l.h.lasts(margin), func() {
+		if c.lives() {
+			s.fail("I1: %s lives on, long after its machine woke past its deadline", c.name)
+		}
+	})
+}
+
+// stun freezes the guard of a wrapper, or of a daemon, and returns what lets it go on (the world's lock is held).
+func (l *life) stun() func() {
+	l.torpid = true
+	for _, g := range l.guards {
+		g.frozen = true
+	}
+	return func() {
+		l.torpid = false
+		for _, g := range l.guards {
+			g.thaw()
+		}
 	}
 }
 
 // perish is the end of a machine: nothing on it says a word any more (the world's lock is held).
 func (l *life) perish() {
-	g := l.guard
-	g.dead = true
-	if g.child != nil {
-		l.h.w.gone(g.child, "its machine died")
-	}
-	g.events <- guard.Event{Kind: guard.KindLost}
 	l.once.Do(func() {
 		_ = l.client.Close()
 		close(l.killed)
 		l.melt()
+		for _, g := range l.guards {
+			if g.child != nil {
+				l.h.w.gone(g.child, "its machine died")
+			}
+			if !g.dead {
+				g.dead = true
+				g.events <- guard.Event{Kind: guard.KindLost}
+			}
+		}
 	})
 }
 

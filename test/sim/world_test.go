@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,7 @@ type broken struct {
 type design struct {
 	spread float64 // the fastest clock runs so much faster than the slowest
 	seats  int     // of a semaphore; 0: an office
+	jobs   bool    // instead: daemons that run jobs
 	broken broken
 }
 
@@ -49,7 +51,8 @@ type world struct {
 	mu     sync.Mutex
 	hosts  []*host
 	alive  map[*child]bool
-	tokens map[int]uint64 // the highest so far, by slot
+	tokens map[int]uint64  // the highest so far, by slot
+	ticks  map[string]bool // of jobs, that were started
 	starts int
 	news   chan struct{} // closed and replaced at each start
 	tale   []string
@@ -61,7 +64,7 @@ func live(t *testing.T, d design, seed uint64) *world {
 	dice := rand.New(rand.NewPCG(seed, 0))
 	w := &world{
 		T: t, design: d, seed: seed, began: time.Now(), end: make(chan struct{}),
-		alive: map[*child]bool{}, tokens: map[int]uint64{}, news: make(chan struct{}),
+		alive: map[*child]bool{}, tokens: map[int]uint64{}, ticks: map[string]bool{}, news: make(chan struct{}),
 	}
 	etcd := newClock(dice, w.began, d.spread, 15, 60)
 	hosts := max(d.seats, 1) + 1 + dice.IntN(2) // one or two more than can be let in
@@ -70,8 +73,14 @@ func live(t *testing.T, d design, seed uint64) *world {
 	})
 	w.note("etcd's clock runs at %.3f", etcd.rate)
 	w.lives.Go(w.sweep)
+	if d.jobs {
+		w.write()
+	}
 	for i := range hosts {
-		h := &host{w: w, index: i, clock: newClock(dice, w.began, d.spread, 50, 25)}
+		h := &host{
+			w: w, index: i, clock: newClock(dice, w.began, d.spread, 50, 25),
+			offset: time.Duration(dice.Int64N(int64(2*time.Second))) - time.Second,
+		}
 		w.hosts = append(w.hosts, h)
 		w.note("host %d: its clock runs at %.3f", i, h.rate)
 		w.lives.Go(h.run)
@@ -120,6 +129,8 @@ func (w *world) fail(format string, args ...any) {
 type child struct {
 	h                 *host
 	name              string
+	group             string // what excludes each other
+	tick              string // of a job
 	slot              int
 	token             uint64
 	leader, leftovers bool
@@ -136,23 +147,31 @@ func (w *world) begin(c *child, now, term hold.Instant) {
 	if now >= term {
 		w.fail("I2: %s starts at %v of its clock, its term ended at %v", c.name, now, term)
 	}
-	if c.token <= w.tokens[c.slot] {
+	most := max(w.seats, 1)
+	if c.group == allow {
+		most = len(w.ticks) + 1 // any number
+	} else if c.token <= w.tokens[c.slot] {
 		w.fail("I3: %s has token %d after %d", c.name, c.token, w.tokens[c.slot])
+	} else {
+		w.tokens[c.slot] = c.token
 	}
-	w.tokens[c.slot] = max(w.tokens[c.slot], c.token)
 	beside := 0
 	for o := range w.alive {
-		if o.frozen || o.woken {
-			continue // I3 has seen that this one has the higher token
+		if o.frozen || o.woken || o.group != c.group {
+			continue // of one that is frozen I3 has seen that it has the lower token
 		}
 		beside++
-		if o.slot == c.slot {
+		if o.slot == c.slot && c.group != allow {
 			w.fail("I1: %s starts while %s is alive", c.name, o.name)
 		}
 	}
-	if beside >= max(w.seats, 1) {
+	if beside >= most {
 		w.fail("I1: %s starts beside %d", c.name, beside)
 	}
+	if w.ticks[c.tick] && c.tick != "" {
+		w.fail("I5: %s starts %s again", c.name, c.tick)
+	}
+	w.ticks[c.tick] = true
 	w.alive[c] = true
 	w.starts++
 	close(w.news)
@@ -171,11 +190,15 @@ func (w *world) gone(c *child, why string) {
 // wantTaken waits for hand-overs after all was healed, as many as can be at the same time.
 func (w *world) wantTaken() {
 	// An end that nobody saw takes the TTL, and once more to settle; a leader that moved began the first anew; by a slow clock.
-	late := time.NewTimer(time.Duration(float64(4*ttl) * w.spread))
+	late := time.NewTimer(time.Duration(float64(5*ttl) * w.spread))
 	defer late.Stop()
 	w.mu.Lock()
-	want := w.starts + max(w.seats, 1)
+	want := w.starts + max(w.seats, 1) // of jobs there are many more
 	w.mu.Unlock()
+	if w.jobs {
+		// What a daemon that died had begun is over when its marker has run out, and a TTL more.
+		<-time.After(time.Duration(float64(5*ttl/2) * w.spread))
+	}
 	for {
 		w.mu.Lock()
 		done, news := w.starts >= want, w.news
@@ -211,11 +234,12 @@ func (w *world) wantNothingLeft() {
 		key := string(kv.Key)
 		// The record of a hold whose end nobody said stays until its slot is settled, for which there is no need while others are free.
 		unsettled := w.seats > 0 && strings.HasPrefix(key, hold.Root+"open/") && kv.ModRevision <= w.healed
-		if !unsettled && !strings.HasPrefix(key, hold.Root+"last/") {
+		if !unsettled && !strings.HasPrefix(key, hold.Root+"last/") && !recorded(key) {
 			keys = append(keys, key)
 		}
 	}
-	if leases := w.m.Leases(); len(keys) > 0 || len(leases) > 0 || len(w.alive) > 0 {
+	leases := slices.DeleteFunc(w.m.Leases(), func(l coordtest.Lease) bool { return w.jobs && l.TTL > 10*int64(ttl/time.Second) })
+	if len(keys) > 0 || len(leases) > 0 || len(w.alive) > 0 {
 		w.fail("I4: left: keys %v, leases %+v, %d children", keys, leases, len(w.alive))
 	}
 }
