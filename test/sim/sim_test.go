@@ -13,11 +13,13 @@ import (
 
 var (
 	oneSeed = flag.Int64("sim.seed", -1, "live through the world of this seed only, and tell what happens in it")
-	seeds   = flag.Int("sim.seeds", 1000, "how many worlds of each kind are lived through")
+	seeds   = flag.Int("sim.seeds", 2000, "how many worlds are lived through")
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // worlds come and go by the hundred, and leave nothing
+	flag.Parse()
+	_ = flag.Set("test.parallel", "4") // half of the time a world waits for one goroutine of its own
+	debug.SetGCPercent(400)            // worlds come and go by the hundred, and leave nothing
 	goleak.VerifyTestMain(m)
 }
 
@@ -26,37 +28,42 @@ const rates = 1.1
 
 func TestOneLeads(t *testing.T) {
 	t.Parallel()
-	green(t, design{spread: rates})
+	green(t, design{spread: rates}, 75)
 }
 
 func TestSeatsAreNotOversold(t *testing.T) {
 	t.Parallel()
-	green(t, design{spread: rates, seats: 2})
+	green(t, design{spread: rates, seats: 2}, 20)
 }
 
 func TestEachTickStartsOnce(t *testing.T) {
 	t.Parallel()
-	green(t, design{spread: rates, jobs: true})
+	green(t, design{spread: rates, jobs: true}, 5)
 }
 
-// green lives through many worlds in which nothing may be wrong.
-func green(t *testing.T, d design) {
+// green lives through a share of the worlds, in percent, in which nothing may be wrong.
+func green(t *testing.T, d design, share int) {
 	if *oneSeed >= 0 {
 		w := inBubble(t, d, uint64(*oneSeed))
 		t.Log("\n" + strings.Join(w.tale, "\n"))
-		judge(t, w)
+		w.judge(t, t.Name())
 		return
 	}
-	starts := 0
-	for seed := range *seeds {
-		w := inBubble(t, d, uint64(seed))
-		judge(t, w)
-		starts += w.starts
-		if t.Failed() {
-			return
-		}
+	const batches = 3
+	most := uint64(*seeds * share / 100)
+	for batch := range uint64(batches) {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+			t.Parallel()
+			worlds, starts := 0, 0
+			for seed := batch; seed < most && !t.Failed(); seed += batches {
+				w := inBubble(t, d, seed)
+				w.judge(t, strings.Split(t.Name(), "/")[0])
+				worlds++
+				starts += w.starts
+			}
+			t.Logf("%d worlds, %d starts", worlds, starts)
+		})
 	}
-	t.Logf("%d worlds, %d starts", *seeds, starts)
 }
 
 // inBubble lives through one world.
@@ -71,10 +78,9 @@ func inBubble(t *testing.T, d design, seed uint64) (w *world) {
 }
 
 // judge fails the test if something was wrong in a world.
-func judge(t *testing.T, w *world) {
-	if len(w.wrong) == 0 {
-		return
+func (w *world) judge(t *testing.T, name string) {
+	if len(w.wrong) > 0 {
+		t.Errorf("%s\n\nwrong: %s\n\nreplay: go test ./test/sim -run '^%s$' -sim.seed=%d -v",
+			strings.Join(w.tale, "\n"), strings.Join(w.wrong, "\n       "), name, w.seed)
 	}
-	t.Errorf("%s\n\nwrong: %s\n\nreplay: go test ./test/sim -run '^%s$' -sim.seed=%d -v",
-		strings.Join(w.tale, "\n"), strings.Join(w.wrong, "\n       "), t.Name(), w.seed)
 }

@@ -3,12 +3,12 @@ package sim
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/go-coord/coord/coordtest"
+	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/hold"
 	"github.com/go-coord/coord/internal/hold/guard"
 )
@@ -99,11 +99,10 @@ func faults() []fault {
 			}
 		}},
 		{name: "a key is deleted", etcd: func(s storm) {
-			var keys []string
-			for _, k := range s.m.Keys("") {
-				if !strings.HasPrefix(k, hold.Root+"last/") && !strings.HasPrefix(k, hold.Root+"open/") {
-					keys = append(keys, k)
-				}
+			areas := []string{hold.ElectRange(office), hold.SemaRange(office), hold.SlotPrefix(office) + "/", record.Runs, record.Nodes}
+			var keys []string // records are not among them: whoever deletes those by hand is promised nothing
+			for _, area := range areas {
+				keys = append(keys, s.m.Keys(area)...)
 			}
 			if len(keys) > 0 {
 				s.m.Delete(keys[s.IntN(len(keys))])
