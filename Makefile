@@ -92,6 +92,15 @@ bench: build $(BIN)/etcd $(BIN)/etcdctl ## measure against etcdctl in one run, a
 model: ## search the models of the protocol in docs/model, also those that take minutes (spin)
 	$(GO) run ./test/model -all
 
+# How long the churn goes on, how many days of jobs are played, and in how much time.
+CHURN  ?= 30m
+DAYS   ?= 6
+WITHIN ?= 40m
+
+.PHONY: soak
+soak: ## play DAYS of jobs WITHIN a time, and CHURN for another: nothing may grow (docs/soak.md)
+	CGO_ENABLED=0 $(GO) test ./test/soak -count=1 -v -timeout 24h -soak.for=$(CHURN) -soak.days=$(DAYS) -soak.within=$(WITHIN)
+
 .PHONY: ci
 ci: ## everything that has to pass before a change lands
 	bash .ci/run
