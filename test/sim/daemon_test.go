@@ -89,7 +89,7 @@ type worker struct{ *life }
 
 // Run is cron.Runner's.
 func (l worker) Run(ctx context.Context, s cron.Start, h hold.Hold) cron.Ended {
-	g := newGuardian(l.life, s.Job, lostRun{l.life})
+	g := newGuardian(l.life, s.Job, func() hold.Instant { return h.Deadlines().Term }, lostRun{l.life})
 	how := cron.Ended{Started: l.wall(), Pid: 1}
 	out := supervise.Run(ctx, supervise.Config{
 		Kind: hold.KindCron, Name: s.Job, Path: "/bin/work", Argv: []string{"work"}, Env: []string{tickEnv + "=" + s.Job + "/" + s.ID.String()},

@@ -26,27 +26,32 @@ const (
 // guardian is a guard and what runs under it, by the protocol. All of its state is under the world's lock.
 type guardian struct {
 	l     *life
-	group string
+	group string              // of what it starts: the office, or the job
+	term  func() hold.Instant // of the hold, as that itself has it
 	executor
 	events chan guard.Event
 	pipe   []guard.Request // under way
 	inbox  []guard.Request // arrived, and not read
 	said   []guard.Event   // under way to the wrapper
 
-	frozen, dead, orphaned, left bool
+	frozen, dead bool
+	orphaned     bool // its wrapper was killed
+	left         bool // its wrapper has ended
+	freed        bool // orphaned: the release program was told
 
 	run             string
-	forking         bool
+	asked           *guard.Request // a start that is not forked yet
 	child           *child
 	deadlines       hold.Deadlines
 	killAfter       time.Duration
 	killAt          hold.Instant
+	wanted, termed  bool // SIGTERM
 	overdue, killed bool
-	termed, exited  bool
+	exited          bool
 	wills           []will
-	ripe            bool          // nothing under way any more: what is left to do is to release
-	late            time.Duration // how much later than it should the guard does what is due: with reap at most the margin
-	reap            time.Duration
+
+	late time.Duration // how much later than it should the guard does what is due
+	reap time.Duration // how long it takes until what was killed is gone: both together at most the margin
 }
 
 // will is a testament.
@@ -74,11 +79,11 @@ func (release) execute(ctx context.Context, cli *clientv3.Client, testament []by
 	return keys.Release(ctx, cli, coord.End(hold.EndOrphaned))
 }
 
-// newGuardian starts a guard for a run of a group: of an office, or a job.
-func newGuardian(l *life, group string, x executor) *guardian {
+// newGuardian starts a guard for a run.
+func newGuardian(l *life, group string, term func() hold.Instant, x executor) *guardian {
 	l.h.w.mu.Lock()
 	defer l.h.w.mu.Unlock()
-	g := &guardian{l: l, group: group, executor: x, frozen: l.torpid, events: make(chan guard.Event, 4096), late: l.upTo(margin / 100), reap: l.upTo(margin / 20)}
+	g := &guardian{l: l, group: group, term: term, executor: x, frozen: l.torpid, events: make(chan guard.Event, 4096), late: l.upTo(margin / 100), reap: l.upTo(margin / 20)}
 	if l.chance(60) { // a busy machine
 		g.late = l.upTo(margin * 99 / 100)
 		g.reap = margin*99/100 - g.late
@@ -194,6 +199,7 @@ func (g *guardian) orphan() {
 // thaw lets a frozen guard go on (the world's lock is held).
 func (g *guardian) thaw() {
 	g.frozen = false
+	g.fork()
 	g.read()
 	g.step()
 }
@@ -245,7 +251,7 @@ func (g *guardian) serve(r guard.Request) {
 		}
 	case guard.OpStop:
 		g.limit(r.KillAt)
-		g.term()
+		g.wanted = true
 	case guard.OpKill:
 		g.limit(g.l.h.now())
 	}
@@ -254,31 +260,29 @@ func (g *guardian) serve(r guard.Request) {
 
 // start forks, which takes a while, and looks at the clock again right before it (the world's lock is held).
 func (g *guardian) start(r guard.Request) {
-	if g.forking || g.child != nil && g.child.lives() {
+	if g.asked != nil || g.child != nil && g.child.lives() {
 		g.w().fail("I1: %s asks for a start beside another", g.name())
 		return
 	}
 	g.run, g.deadlines, g.killAfter = r.Run, r.Deadlines, r.KillAfter
-	g.child, g.forking, g.killAt = nil, true, 0
-	g.overdue, g.termed, g.killed, g.exited = false, false, false, false
+	g.child, g.asked, g.killAt = nil, &r, 0
+	g.wanted, g.termed, g.overdue, g.killed, g.exited = false, false, false, false, false
 	g.wake(g.deadlines.Term)
-	g.w().after(g.l.upTo(20*time.Millisecond), func() { g.fork(r) })
+	g.w().after(g.l.upTo(20*time.Millisecond), g.fork)
 }
 
-func (g *guardian) fork(r guard.Request) {
+func (g *guardian) fork() {
+	if g.frozen || g.asked == nil {
+		return // thaw comes back to it
+	}
+	r := g.asked
+	g.asked = nil
+	now := g.l.h.now()
 	switch {
-	case g.frozen:
-		g.inbox = append([]guard.Request{}, g.inbox...)
-		g.w().after(pipeMost, func() { g.fork(r) }) // not before it goes on
-		return
 	case g.dead || g.orphaned || g.left:
-		g.forking = false
 		g.step()
 		return
-	}
-	g.forking = false
-	now := g.l.h.now()
-	if !g.w().broken.deadlines && now >= g.deadlines.Term || g.killAt != 0 && now >= g.killAt {
+	case !g.w().broken.deadlines && now >= g.deadlines.Term || g.killAt != 0 && now >= g.killAt:
 		g.say(guard.Event{Kind: guard.KindRefused})
 		g.step()
 		return
@@ -295,7 +299,7 @@ func (g *guardian) fork(r guard.Request) {
 		}
 	}
 	g.child = c
-	g.w().begin(c, now, g.deadlines.Term)
+	g.w().begin(c, now, g.term())
 	g.say(guard.Event{Kind: guard.KindStarted, Pid: 42})
 	lasts, endless := g.l.upTo(ttl), 0
 	switch g.group {
@@ -316,8 +320,8 @@ func (g *guardian) exit(c *child, code int) {
 	switch {
 	case !c.leader:
 		return
-	case c.frozen: // nor does it end
-		g.w().after(pipeMost, func() { g.exit(c, code) })
+	case c.frozen:
+		c.over = true // as soon as it wakes
 		return
 	}
 	c.leader = false
@@ -342,8 +346,8 @@ func (g *guardian) limit(at hold.Instant) {
 	}
 }
 
-// term sends SIGTERM.
-func (g *guardian) term() {
+// sigterm tells the leader to end.
+func (g *guardian) sigterm() {
 	c := g.child
 	if c == nil || g.termed || !c.leader {
 		return
@@ -357,7 +361,7 @@ func (g *guardian) term() {
 
 // step does what is due (the world's lock is held).
 func (g *guardian) step() {
-	if g.frozen || g.dead || g.forking {
+	if g.frozen || g.dead || g.asked != nil {
 		return
 	}
 	now := g.l.h.now()
@@ -372,7 +376,10 @@ func (g *guardian) step() {
 		if !g.overdue && !g.w().broken.deadlines && now >= g.deadlines.Term {
 			g.overdue = true
 			g.limit(g.deadlines.Kill)
-			g.term()
+			g.wanted = true
+		}
+		if g.wanted {
+			g.sigterm()
 		}
 		if c.lives() && !g.killed && g.killAt != 0 && now >= g.killAt {
 			g.kill(c)
@@ -387,8 +394,8 @@ func (g *guardian) step() {
 			g.w().after(g.l.h.lasts(frozenAfter), func() { g.closeRecord(run) })
 		}
 	}
-	if g.orphaned && !g.ripe {
-		g.ripe = true
+	if g.orphaned && !g.freed {
+		g.freed = true
 		for _, w := range g.wills {
 			g.w().tell("%s: the guard releases", g.name())
 			g.carryOut(w, releaseTries, false)

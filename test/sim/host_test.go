@@ -131,7 +131,7 @@ func (l *life) chance(percent int) bool { return l.dice.IntN(100) < percent }
 // wrap is a wrapper from its start to its end, whichever that is.
 func (l *life) wrap() {
 	w := l.h.w
-	g := newGuardian(l, office, release{})
+	g := newGuardian(l, office, l.term, release{})
 	over := make(chan struct{})
 	var out supervise.Outcome
 	go func() {
@@ -153,6 +153,12 @@ func (l *life) wrap() {
 		<-over
 		l.close(g, out)
 	}
+}
+
+// term is until when its hold may be believed in (w.mu held): nothing starts before there is one.
+func (l *life) term() hold.Instant {
+	term, _ := l.won.Term.Deadlines()
+	return term
 }
 
 // close is what the command does at its end: only where the hold was given up, or never was, is the lease revoked.

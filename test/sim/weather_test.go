@@ -244,6 +244,9 @@ func (s storm) suspend(l *life) func() {
 // wake lets the child of a machine that was frozen go on (the world's lock is held).
 func (s storm) wake(g *guardian, c *child) {
 	c.frozen, c.woken = false, true
+	if c.over {
+		g.exit(c, 0)
+	}
 	if g.l.h.now() < g.deadlines.Kill {
 		return
 	}

@@ -137,6 +137,7 @@ type child struct {
 	stubborn          bool // ignores SIGTERM
 	frozen            bool // with all of its machine
 	woken             bool // after that: what it does is for the fence
+	over              bool // it would have ended meanwhile
 }
 
 func (c *child) lives() bool { return c.leader || c.leftovers }
