@@ -137,6 +137,14 @@ func faults() []fault {
 			s.m.NoSpace(false)
 		}},
 		{name: "cut off", isolates: true, host: func(s storm, l *life) func() { return s.cut(l.h) }},
+		{name: "cut off, and its lease is revoked", isolates: true, host: func(s storm, l *life) func() {
+			s.after(s.upTo(ttl/2), func() {
+				if l.won != nil {
+					_ = s.m.Revoke(l.won.session.Lease()) // it may have gone meanwhile
+				}
+			})
+			return s.cut(l.h)
+		}},
 		{name: "one door is silent", host: func(s storm, l *life) func() {
 			door := l.h.door(s.IntN(doors))
 			s.m.Stop(door)
