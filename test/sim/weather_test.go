@@ -29,7 +29,7 @@ func (w *world) weather(dice *rand.Rand) {
 	begun := w.news
 	w.mu.Unlock()
 	<-begun
-	s.sleep(3 * time.Second)
+	s.sleep(ttl / 2)
 	long := ttl + s.upTo(ttl)
 	if w.jobs {
 		long *= 2 // what a daemon had begun is waited for twice as long
@@ -138,7 +138,7 @@ func faults() []fault {
 		}},
 		{name: "cut off", isolates: true, host: func(s storm, l *life) func() { return s.cut(l.h) }},
 		{name: "cut off, and its lease is revoked", isolates: true, host: func(s storm, l *life) func() {
-			s.after(s.upTo(ttl/2), func() {
+			s.after(s.upTo(ttl/4), func() {
 				if l.won != nil {
 					_ = s.m.Revoke(l.won.session.Lease()) // it may have gone meanwhile
 				}

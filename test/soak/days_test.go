@@ -94,7 +94,7 @@ func TestDaysOfJobs(t *testing.T) {
 	}
 	for _, name := range []string{"a", "b", "c"} {
 		cli := etcd.Client(t)
-		s, err := coord.NewSession(t.Context(), cli, coord.SessionOptions{})
+		s, err := coord.NewSession(t.Context(), cli, coord.SessionOptions{TTL: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func (c *calendar) restart(stop <-chan struct{}) {
 		h := c.hosts[n%len(c.hosts)]
 		h.mu.Lock()
 		old := h.session
-		s, err := coord.NewSession(c.Context(), c.cli, coord.SessionOptions{})
+		s, err := coord.NewSession(c.Context(), c.cli, coord.SessionOptions{TTL: time.Minute})
 		if c.must(err); err == nil {
 			h.session = s
 		}
