@@ -26,8 +26,9 @@
 // doors of its host are stopped, as by SIGSTOP), and the loop waits in its next reading of the clock, or word to the guard: in half
 // of the pauses after the reading, so that it goes on with a time that is long gone. What the session decides by itself
 // meanwhile, it decides without news and cannot tell anybody before the end of the pause; a real one would decide
-// later, and by then know no more. A pause hits the wrapper, or the guard, never both: then nothing is promised. It hits all
-// of a machine only with its child; what that does after it woke is for the fence: its token has to be the lower one.
+// later, and by then know no more. A pause hits the wrapper, or the guard, never both: then nothing is promised. Or it hits all
+// of a machine, the child included; past its deadline what the child does when it wakes is for the fence (I3), and it has to be gone
+// when the margin is over.
 //
 // # What is held
 //

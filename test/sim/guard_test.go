@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,7 +82,10 @@ func (release) execute(ctx context.Context, cli *clientv3.Client, testament []by
 func newGuardian(l *life, group string, term func() hold.Instant, x executor) *guardian {
 	l.h.w.mu.Lock()
 	defer l.h.w.mu.Unlock()
-	g := &guardian{l: l, group: group, term: term, executor: x, frozen: l.torpid, events: make(chan guard.Event, 4096), late: l.upTo(margin / 100), reap: l.upTo(margin / 20)}
+	g := &guardian{
+		l: l, group: group, term: term, executor: x, frozen: l.torpid, events: make(chan guard.Event, 4096),
+		late: l.upTo(margin / 100), reap: l.upTo(margin / 20),
+	}
 	if l.chance(60) { // a busy machine
 		g.late = l.upTo(margin * 99 / 100)
 		g.reap = margin*99/100 - g.late
@@ -287,7 +289,7 @@ func (g *guardian) fork() {
 		g.step()
 		return
 	}
-	c := &child{h: g.l.h, name: g.name(), group: g.group, leader: true, leftovers: g.l.chance(30), stubborn: g.l.chance(70)}
+	c := &child{g: g, name: g.name(), leader: true, leftovers: g.l.chance(30), stubborn: g.l.chance(70)}
 	for _, v := range r.Spec.Env {
 		switch name, value, _ := strings.Cut(v, "="); name {
 		case "CONCH_REV":
@@ -301,7 +303,13 @@ func (g *guardian) fork() {
 	g.child = c
 	g.w().begin(c, now, g.term())
 	g.say(guard.Event{Kind: guard.KindStarted, Pid: 42})
-	lasts, endless := g.l.upTo(ttl), 0
+	g.w().after(g.lasts(), func() { g.exit(c) })
+	g.step()
+}
+
+// lasts is how long a child goes on by itself.
+func (g *guardian) lasts() time.Duration {
+	endless := 0
 	switch g.group {
 	case office:
 		endless = 75
@@ -309,14 +317,13 @@ func (g *guardian) fork() {
 		endless = 30
 	}
 	if g.l.chance(endless) { // until it is told to end
-		lasts = 10 * ttl
+		return 10 * ttl
 	}
-	g.w().after(lasts, func() { g.exit(c, 0) })
-	g.step()
+	return g.l.upTo(ttl)
 }
 
 // exit is the leader's end by itself.
-func (g *guardian) exit(c *child, code int) {
+func (g *guardian) exit(c *child) {
 	switch {
 	case !c.leader:
 		return
@@ -326,7 +333,7 @@ func (g *guardian) exit(c *child, code int) {
 	}
 	c.leader = false
 	if !c.lives() {
-		g.w().gone(c, fmt.Sprintf("exit %d", code))
+		g.w().gone(c, "it ended")
 	}
 	g.step()
 }
@@ -355,7 +362,7 @@ func (g *guardian) sigterm() {
 	g.termed = true
 	g.say(guard.Event{Kind: guard.KindTermSent, Reason: "told to"})
 	if !c.stubborn {
-		g.w().after(g.l.upTo(3*time.Second), func() { g.exit(c, 0) })
+		g.w().after(g.l.upTo(3*time.Second), func() { g.exit(c) })
 	}
 }
 

@@ -36,6 +36,14 @@ type host struct {
 	trouble bool          // one of its processes is in trouble: no other may be
 }
 
+// kind is that of the holds.
+func (w *world) kind() string {
+	if w.seats > 0 {
+		return hold.KindSema
+	}
+	return hold.KindElect
+}
+
 // door is a member that is this host's alone.
 func (h *host) door(i int) int { return h.index*doors + i }
 
@@ -137,7 +145,7 @@ func (l *life) wrap() {
 	go func() {
 		defer close(over)
 		out = supervise.Run(context.Background(), supervise.Config{
-			Kind: hold.KindElect, Name: office, Path: "/bin/work", Argv: []string{"work"},
+			Kind: w.kind(), Name: office, Path: "/bin/work", Argv: []string{"work"},
 			KillAfter: coord.DefaultGrace, Margin: margin, NowFunc: l.now,
 		}, l, g, l.signals)
 		l.acquiring.Wait()
@@ -284,7 +292,7 @@ func (l *life) attempt(ctx context.Context, placed func([]byte)) (hold.Hold, err
 	}
 	got := &held{Term: term, session: s, free: free, evicted: l.evicted}
 	got.info = hold.Info{
-		Kind: hold.KindElect, Name: office, Rev: term.Token(), Lease: int64(s.Lease()), Slot: term.Slot(), TTL: s.TTL(),
+		Kind: l.h.w.kind(), Name: office, Rev: term.Token(), Lease: int64(s.Lease()), Slot: term.Slot(), TTL: s.TTL(),
 	}
 	w := l.h.w
 	w.mu.Lock()

@@ -253,7 +253,7 @@ func (s storm) suspend(l *life) func() {
 func (s storm) wake(g *guardian, c *child) {
 	c.frozen, c.woken = false, true
 	if c.over {
-		g.exit(c, 0)
+		g.exit(c)
 	}
 	if g.l.h.now() < g.deadlines.Kill {
 		return

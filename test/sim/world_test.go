@@ -127,17 +127,21 @@ func (w *world) fail(format string, args ...any) {
 
 // child is what a guard started: a leader, and perhaps something that outlives it.
 type child struct {
-	h                 *host
+	g                 *guardian
 	name              string
-	group             string // what excludes each other
 	tick              string // of a job
 	slot              int
 	token             uint64
 	leader, leftovers bool
 	stubborn          bool // ignores SIGTERM
 	frozen            bool // with all of its machine
-	woken             bool // after that: what it does is for the fence
+	woken             bool // it was
 	over              bool // it would have ended meanwhile
+}
+
+// fenced reports whether nothing but the fence is promised against a child: its machine was frozen past its deadline.
+func (c *child) fenced() bool {
+	return (c.frozen || c.woken) && c.g.l.h.now() >= c.g.deadlines.Kill+margin
 }
 
 func (c *child) lives() bool { return c.leader || c.leftovers }
@@ -149,7 +153,7 @@ func (w *world) begin(c *child, now, term hold.Instant) {
 		w.fail("I2: %s starts at %v of its clock, its term ended at %v", c.name, now, term)
 	}
 	most := max(w.seats, 1)
-	if c.group == allow {
+	if c.g.group == allow {
 		most = len(w.ticks) + 1 // any number
 	} else if c.token <= w.tokens[c.slot] {
 		w.fail("I3: %s has token %d after %d", c.name, c.token, w.tokens[c.slot])
@@ -158,11 +162,11 @@ func (w *world) begin(c *child, now, term hold.Instant) {
 	}
 	beside := 0
 	for o := range w.alive {
-		if o.frozen || o.woken || o.group != c.group {
-			continue // of one that is frozen I3 has seen that it has the lower token
+		if o.g.group != c.g.group || o.fenced() {
+			continue // of one that is fenced, I3 has seen that it has the lower token
 		}
 		beside++
-		if o.slot == c.slot && c.group != allow {
+		if o.slot == c.slot && c.g.group != allow {
 			w.fail("I1: %s starts while %s is alive", c.name, o.name)
 		}
 	}
