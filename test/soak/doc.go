@@ -10,12 +10,12 @@
 //
 // A real etcd, and three hosts that do with it what daemons do, by the store of the daemons: claim, mark, finish, prune, on
 // leases shared by time. Only what takes its time is left out: there is no process, and all times are divided by one
-// number, the pace: those of ticks, those for which claims and results are kept, and that between two compactions. A lease lasts for
+// number, the pace: those of ticks, those for which claims and results are kept, that between two compactions. A lease lasts for
 // whole seconds, so at a great pace it lasts a little longer than its share.
 //
 // # Churn
 //
-// In one process hosts come and go, offices and slots are held and handed over, watchers come and go, leases are revoked under their
+// In one process hosts and watchers come and go, offices and slots are held and handed over, leases are revoked under their
 // holders; beside it a daemon runs jobs of a moment each second. Samples are taken at equal distances; from what follows
 // the first fifth a line is fitted, whose rise over the run has to be small against the mean.
 //
