@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWhatIsBrokenIsSeen lives through the worlds of the other tests with one thing broken, until something is wrong. A simulation
-// in which nothing can go wrong shows nothing.
+// TestWhatIsBrokenIsSeen lives through the worlds of the other tests with one thing broken, until something is wrong. A
+// simulation in which nothing can go wrong shows nothing.
 func TestWhatIsBrokenIsSeen(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]design{

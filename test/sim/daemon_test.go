@@ -92,7 +92,8 @@ func (l worker) Run(ctx context.Context, s cron.Start, h hold.Hold) cron.Ended {
 	g := newGuardian(l.life, s.Job, func() hold.Instant { return h.Deadlines().Term }, lostRun{l.life})
 	how := cron.Ended{Started: l.wall(), Pid: 1}
 	out := supervise.Run(ctx, supervise.Config{
-		Kind: hold.KindCron, Name: s.Job, Path: "/bin/work", Argv: []string{"work"}, Env: []string{tickEnv + "=" + s.Job + "/" + s.ID.String()},
+		Kind: hold.KindCron, Name: s.Job, Path: "/bin/work", Argv: []string{"work"},
+		Env:       []string{tickEnv + "=" + s.Job + "/" + s.ID.String()},
 		KillAfter: s.Spec.Grace(), Margin: margin, NowFunc: l.now, Started: func() { s.Started(1) },
 	}, having{h}, g, nil)
 	g.bye()

@@ -91,7 +91,7 @@ func newGuardian(l *life, group string, term func() hold.Instant, x executor) *g
 		g.reap = margin*99/100 - g.late
 	}
 	if l.h.w.broken.punctual {
-		g.late, g.reap = 2*margin, 2*margin
+		g.late, g.reap = 4*margin, 4*margin
 	}
 	l.h.w.after(l.upTo(100*time.Millisecond), func() { g.say(guard.Event{Kind: guard.KindReady}) })
 	l.guards = append(l.guards, g)
@@ -187,8 +187,8 @@ func (g *guardian) bye() {
 	g.step()
 }
 
-// orphan is the end of the wrapper's pipe without a word, once all is read that was said before (the world's lock is held). What is
-// left of the wrapper in this process hears that its guard is gone, and ends.
+// orphan is the end of the wrapper's pipe without a word, once all is read that was said before (the world's lock is held).
+// What is left of the wrapper in this process hears that its guard is gone, and ends.
 func (g *guardian) orphan() {
 	g.events <- guard.Event{Kind: guard.KindLost}
 	g.w().after(pipeMost, func() {
@@ -314,7 +314,7 @@ func (g *guardian) lasts() time.Duration {
 	case office:
 		endless = 75
 	case forbid:
-		endless = 30
+		endless = 50
 	}
 	if g.l.chance(endless) { // until it is told to end
 		return 10 * ttl
@@ -345,7 +345,7 @@ func (g *guardian) wake(at hold.Instant) {
 	}
 }
 
-// limit asks for SIGKILL at an instant; the earliest wish stands. It is a word of the wrapper, so a guard without deadlines heeds it.
+// limit asks for SIGKILL at an instant; the earliest wish stands. It is the wrapper's word: a guard without deadlines heeds it.
 func (g *guardian) limit(at hold.Instant) {
 	if g.killAt == 0 || at < g.killAt {
 		g.killAt = at

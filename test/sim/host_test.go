@@ -305,22 +305,35 @@ func (l *life) attempt(ctx context.Context, placed func([]byte)) (hold.Hold, err
 	return got, nil
 }
 
-func (l *life) compete(ctx context.Context, s *coord.Session, placed func(coord.TermKeys)) (*coord.Term, func(context.Context, coord.End) error, error) {
-	w := l.h.w
-	if w.seats > 0 {
-		var settle coord.SettleOptions
-		if open, last := hold.SemaRecords(office); !w.broken.settling {
-			settle = coord.SettleOptions{Open: open, Last: last}
-		}
-		m, err := s.Semaphore(coord.SemaphoreOptions{
-			Key: hold.SemaPrefix(office), Max: w.seats, Slots: hold.SlotPrefix(office), Settle: settle, Placed: placed,
-		})
-		if err != nil {
-			return nil, nil, err
-		}
-		term, err := m.Acquire(ctx, l.name)
-		return term, func(ctx context.Context, how coord.End) error { return m.ReleaseAs(ctx, term, how) }, err
+// freeing gives up what was won.
+type freeing func(context.Context, coord.End) error
+
+// compete wins what there is, by a session.
+func (l *life) compete(ctx context.Context, s *coord.Session, placed func(coord.TermKeys)) (*coord.Term, freeing, error) {
+	if l.h.w.seats > 0 {
+		return l.sit(ctx, s, placed)
 	}
+	return l.lead(ctx, s, placed)
+}
+
+func (l *life) sit(ctx context.Context, s *coord.Session, placed func(coord.TermKeys)) (*coord.Term, freeing, error) {
+	w := l.h.w
+	var settle coord.SettleOptions
+	if open, last := hold.SemaRecords(office); !w.broken.settling {
+		settle = coord.SettleOptions{Open: open, Last: last}
+	}
+	m, err := s.Semaphore(coord.SemaphoreOptions{
+		Key: hold.SemaPrefix(office), Max: w.seats, Slots: hold.SlotPrefix(office), Settle: settle, Placed: placed,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	term, err := m.Acquire(ctx, l.name)
+	return term, func(ctx context.Context, how coord.End) error { return m.ReleaseAs(ctx, term, how) }, err
+}
+
+func (l *life) lead(ctx context.Context, s *coord.Session, placed func(coord.TermKeys)) (*coord.Term, freeing, error) {
+	w := l.h.w
 	var settle coord.SettleOptions
 	if open, last := hold.OfficeKeys(office); !w.broken.settling {
 		settle = coord.SettleOptions{Open: open.String(), Last: last.String()}
@@ -342,7 +355,7 @@ func encode(k coord.TermKeys) []byte {
 type held struct {
 	*coord.Term
 	session *coord.Session
-	free    func(context.Context, coord.End) error
+	free    freeing
 	info    hold.Info
 	evicted chan error
 }

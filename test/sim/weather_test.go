@@ -150,7 +150,9 @@ func faults() []fault {
 			s.m.Stop(door)
 			return func() { s.m.Cont(door) }
 		}},
-		{name: "what comes back is lost", isolates: true, host: func(s storm, l *life) func() { return s.inject(l.h, "", coordtest.LoseReply(nil)) }},
+		{name: "what comes back is lost", isolates: true, host: func(s storm, l *life) func() {
+			return s.inject(l.h, "", coordtest.LoseReply(nil))
+		}},
 		{name: "what comes back is late, and then renewals are lost", isolates: true, host: func(s storm, l *life) func() {
 			slow := late(ttl/25 + s.upTo(ttl*6/100))
 			undo, over := s.inject(l.h, "", slow), false

@@ -26,7 +26,7 @@ type broken struct {
 	settling  bool // nobody settles
 	deadlines bool // the guard has none: it starts, and ends, only as it is told
 	sent      bool // deadlines count from the reply
-	punctual  bool // the guard takes four times the margin
+	punctual  bool // the guard takes eight times the margin
 }
 
 // design is a kind of world.
