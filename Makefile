@@ -46,7 +46,7 @@ $(BIN)/staticcheck: tools/go.mod
 
 .PHONY: test
 test: build $(BIN)/etcd $(BIN)/etcdctl unit ## run all tests: unit packages, then scripts, processes and clusters
-	CGO_ENABLED=0 $(GO) test -timeout 25m -count=1 -p 1 ./test/...
+	CGO_ENABLED=0 $(GO) test -timeout 25m -count=1 -p 1 ./test/... ./bench/...
 
 .PHONY: unit
 unit: ## run the tests of the unit packages, and keep their coverage
@@ -85,8 +85,8 @@ arch: ## compile and vet for six 64-bit Linux targets, macOS and FreeBSD; run th
 	bash .ci/arch arm64 riscv64 loong64 ppc64le s390x
 
 .PHONY: bench
-bench: build $(BIN)/etcd $(BIN)/etcdctl ## measure against etcdctl in one run, and print ratios
-	$(GO) run ./bench
+bench: build $(BIN)/etcd $(BIN)/etcdctl ## measure against what else does the same, in one run, and print ratios; BENCH=-write makes the documents
+	$(GO) run ./bench $(BENCH)
 
 .PHONY: model
 model: ## search the models of the protocol in docs/model, also those that take minutes (spin)

@@ -12,16 +12,97 @@ import (
 	"time"
 )
 
-func TestMedian(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		in   []time.Duration
-		want time.Duration
-	}{{nil, 0}, {[]time.Duration{3}, 3}, {[]time.Duration{9, 1, 5}, 5}, {[]time.Duration{4, 1, 9, 2}, 3}} {
-		if got := median(tt.in); got != tt.want {
-			t.Errorf("median(%v) = %v, want %v", tt.in, got, tt.want)
+func TestMain(m *testing.M) {
+	if code, played := playRole(os.Args); played {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// tiny is as little as makes each case do all that it does.
+func tiny() effort {
+	return effort{
+		rounds: 1, slice: time.Millisecond, span: 50 * time.Millisecond, calm: 30 * time.Millisecond,
+		flights: []int{1, 2}, keys: 20, sessions: 20, keep: time.Second,
+		fleets: []int{10, 150}, audience: 2, crowd: 10, idle: []int{5, 20}, peers: []int{2, 5}, viewers: []int{1, 3},
+	}
+}
+
+// TestEachCaseMeasures runs each of them once, with tiny numbers, and makes the documents of what comes out.
+func TestEachCaseMeasures(t *testing.T) {
+	b, err := newBench(t.Context(), filepath.Join("..", "bin"), tiny())
+	if err != nil {
+		t.Fatalf("%v (the programs in bin are built by make build tools)", err)
+	}
+	t.Cleanup(b.close)
+	taken := record{Machine: "m", Date: "2026-01-01", Rounds: 1}
+	for _, c := range cases() {
+		t.Run(c.name, func(t *testing.T) {
+			o, err := b.take(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(o.results)+len(o.charts) == 0 {
+				t.Fatal("nothing came out")
+			}
+			for _, r := range o.results {
+				if r.Ours == nil || r.Ours.N < 1 || r.Ours.Median < 0 || r.Case != c.name || r.Name == "" {
+					t.Errorf("%+v", r)
+				}
+				// There may be no overlaps, and a daemon that is not looked at for long may need no processor meanwhile.
+				if r.Unit != "count" && r.Unit != "%" && r.Ours.Median == 0 {
+					t.Errorf("%s took no time, or no room: %+v", r.Name, r.Ours)
+				}
+				if (r.Peers == nil) != (r.Ratio == nil) || r.Ratio != nil && (r.Ratio.Median <= 0 || r.Peer == "") {
+					t.Errorf("%s: peer %q %+v, ratio %+v", r.Name, r.Peer, r.Peers, r.Ratio)
+				}
+			}
+			for _, chart := range o.charts {
+				if _, err := chart.SVG(); err != nil {
+					t.Error(err)
+				}
+			}
+			taken.Results, taken.Charts = append(taken.Results, o.results...), append(taken.Charts, o.charts...)
+		})
+	}
+	if t.Failed() {
+		return
+	}
+	checkOverlaps(t, taken)
+	dir := docsCopy(t)
+	if err := writeDocuments(dir, taken); err != nil {
+		t.Fatal(err)
+	}
+	var again bytes.Buffer
+	if code, err := run(t.Context(), []string{"-from", filepath.Join(dir, plots, "bench.json"), "-write", "-docs", dir}, &again); err != nil || code != 0 {
+		t.Fatalf("from the kept run: code %d, %v", code, err)
+	}
+}
+
+// checkOverlaps holds what is a promise, whatever the machine does: nobody acts beside somebody else, and no orphan is left.
+func checkOverlaps(t *testing.T, taken record) {
+	t.Helper()
+	for _, r := range taken.Results {
+		if r.Unit == "count" && r.Limit != nil && !r.met() {
+			t.Errorf("%s: %v", r.Name, r.Ours.Max)
 		}
 	}
+}
+
+// docsCopy is a folder with the documents as they are in the tree.
+func docsCopy(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range documentNames() {
+		text, err := os.ReadFile(filepath.Join("..", "docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 func TestHandOvers(t *testing.T) {
@@ -56,33 +137,22 @@ func TestReadActs(t *testing.T) {
 	}
 }
 
-func TestReport(t *testing.T) {
+func TestWhatIsAskedForWrongly(t *testing.T) {
 	t.Parallel()
-	fast := compare("fast", [2][]time.Duration{{time.Millisecond}, {2 * time.Millisecond}}, 1)
-	slow := compare("slow", [2][]time.Duration{{3 * time.Millisecond}, {2 * time.Millisecond}}, 1)
-	big := result{Name: "big", Unit: "MB", Ours: ptr(18.0), Limit: ptr(17.0)}
-	small := result{Name: "small", Unit: "count", Ours: ptr(0.0), Limit: ptr(0.0)}
-	often := result{Name: "often", Unit: "/s", Peer: "the other", Ours: ptr(300.0), Peers: ptr(200.0), Ratio: ptr(1.5), MinRatio: ptr(1.25)}
-	seldom := result{Name: "seldom", Unit: "/s", Peer: "the other", Ours: ptr(100.0), Peers: ptr(200.0), Ratio: ptr(0.5), MinRatio: ptr(1.25)}
-	if missed([]result{fast, small, often}) || !missed([]result{fast, slow}) || !missed([]result{big}) || !missed([]result{seldom}) {
-		t.Error("a target that is met counts as missed, or the other way round")
-	}
-
-	var out bytes.Buffer
-	if err := report(&out, "m", []result{fast, slow, big, small, seldom, often}, false); err != nil {
-		t.Fatal(err)
-	}
-	for i, line := range strings.Split(strings.TrimSpace(out.String()), "\n")[3:] {
-		if got, want := strings.Contains(line, "MISSED"), i == 1 || i == 2 || i == 4; got != want {
-			t.Errorf("%q: missed %v", line, got)
+	for args, want := range map[string]string{
+		"-only nothing":         `-only "nothing": want some of whole, hand-over`,
+		"-rounds 0":             "-rounds 0: want 1 or more",
+		"-write -only whole":    "-write with -only whole: the documents show one run of all cases",
+		"more":                  `argument "more": want flags only`,
+		"-from no-such-file":    "no-such-file",
+		"-bin no-such -only x":  `-only "x"`,
+		"-from bench_test.go":   "read the run bench_test.go",
+		"-only whole,whole,etc": `-only "etc"`,
+	} {
+		var out bytes.Buffer
+		code, err := run(t.Context(), strings.Fields(args), &out)
+		if code == 0 || err == nil || !strings.Contains(err.Error(), want) || out.Len() > 0 {
+			t.Errorf("%s: code %d, %v, %q; want an error with %q", args, code, err, &out, want)
 		}
-	}
-	out.Reset()
-	if err := report(&out, "m", []result{slow}, true); err != nil {
-		t.Fatal(err)
-	}
-	want := `{"name":"slow","unit":"ms","ours":3,"peers":2,"ratio":1.5,"max_ratio":1,"samples":1,"met":false}` + "\n"
-	if out.String() != want {
-		t.Errorf("got %s want %s", &out, want)
 	}
 }

@@ -5,59 +5,204 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
 	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/bench/plot"
 )
 
-// election measures leading and resigning on a shared session: of this module, of etcd's own concurrency package,
-// and the two writes that it takes at least.
-func (b *bench) election(ctx context.Context) ([]result, error) {
-	cli := b.queue.client
-	session, err := coord.NewSession(ctx, cli, coord.SessionOptions{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = session.Close(context.WithoutCancel(ctx)) }()
-	theirs, err := concurrency.NewSession(cli, concurrency.WithTTL(10))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = theirs.Close() }()
+// arena is what operations are done on: sessions that are shared, and for each worker elections of a key of its own. Nobody waits for
+// anybody: what is measured is the work.
+type arena struct {
+	cli     *clientv3.Client
+	session *coord.Session
+	theirs  *concurrency.Session
+	ours    []*coord.Election
+	peers   []*concurrency.Election
+	locks   []*concurrency.Mutex
+	slots   []*coord.Semaphore
+}
 
-	var ours [inFlight]*coord.Election
-	var peers [inFlight]*concurrency.Election
-	for w := range inFlight {
-		if ours[w], err = session.Election(coord.ElectionOptions{Key: fmt.Sprintf("/bench/ours/%d", w)}); err != nil {
-			return nil, err
-		}
-		peers[w] = concurrency.NewElection(theirs, fmt.Sprintf("/bench/theirs/%d", w))
-	}
-	rates, err := throughput(ctx, b.rounds, contestant{"coord.Election", func(ctx context.Context, w, _ int) error {
-		if err := ours[w].Campaign(ctx, "x"); err != nil {
-			return err
-		}
-		return ours[w].Resign(ctx)
-	}}, contestant{"concurrency.Election", func(ctx context.Context, w, _ int) error {
-		if err := peers[w].Campaign(ctx, "x"); err != nil {
-			return err
-		}
-		return peers[w].Resign(ctx)
-	}}, contestant{"put and delete", func(ctx context.Context, w, _ int) error {
-		key := fmt.Sprintf("/bench/raw/%d", w)
-		if _, err := cli.Put(ctx, key, "x", clientv3.WithLease(theirs.Lease())); err != nil {
-			return err
-		}
-		_, err := cli.Delete(ctx, key)
-		return err
-	}})
+// race is what is measured side by side: ours first, then the peer, then the limit.
+type race struct {
+	name string
+	min  [2]float64 // ratios to reach with most in flight: of the peer, and of the limit
+	ways [3]way
+}
+
+// way is one way to do a thing.
+type way struct {
+	name string
+	op   operation
+}
+
+// election measures taking and giving up: of this module, of the client's package concurrency, and the requests that it takes
+// at least; with one call in flight, and with many.
+func (b *bench) election(ctx context.Context) (outcome, error) {
+	a, err := b.newArena(ctx, slices.Max(b.flights))
 	if err != nil {
-		return nil, err
+		return outcome{}, err
 	}
-	return []result{
-		faster("campaign and resign, shared session", "concurrency.Election", rates[0], rates[1], 1.25),
-		faster("campaign and resign, shared session", "a put and a delete", rates[0], rates[2], 0.8),
-	}, nil
+	defer a.close(ctx)
+	var o outcome
+	for i, r := range a.races() {
+		chart, results, err := b.run(ctx, r)
+		if err != nil {
+			return outcome{}, fmt.Errorf("%s: %w", r.name, err)
+		}
+		chart.Name = []string{"campaign", "try", "acquire"}[i]
+		o.charts, o.results = append(o.charts, chart), append(o.results, results...)
+	}
+	return o, nil
+}
+
+// run measures a race with each number of calls in flight.
+func (b *bench) run(ctx context.Context, r race) (chart plot.Chart, results []result, err error) {
+	chart = plot.Chart{Title: r.name, X: plot.Axis{Label: "calls in flight", Log: true}, Y: plot.Axis{Label: "pairs of calls a second"}}
+	for _, w := range r.ways {
+		chart.Lines = append(chart.Lines, plot.Line{Label: w.name})
+	}
+	for _, flight := range b.flights {
+		var all []contestant
+		for _, w := range r.ways {
+			all = append(all, b.rate(w.name, flight, w.op))
+		}
+		s, err := alternate(ctx, b.rounds, all...)
+		if err != nil {
+			return chart, nil, err
+		}
+		name := fmt.Sprintf("%s, %d in flight", r.name, flight)
+		peer, limit := compare(name, "/s", s[0], s[1]), compare(name, "/s", s[0], s[2])
+		if flight == slices.Max(b.flights) {
+			peer, limit = peer.atLeast(r.min[0]), limit.atLeast(r.min[1])
+		}
+		results = append(results, peer, limit)
+		for k := range s {
+			chart.Lines[k].Points = append(chart.Lines[k].Points, [2]float64{float64(flight), s[k].figure().Median})
+		}
+	}
+	return chart, results, nil
+}
+
+func (b *bench) newArena(ctx context.Context, workers int) (a arena, err error) {
+	a.cli = b.common.client
+	if a.session, err = coord.NewSession(ctx, a.cli, coord.SessionOptions{}); err != nil {
+		return a, err
+	}
+	if a.theirs, err = concurrency.NewSession(a.cli, concurrency.WithTTL(10)); err != nil {
+		return a, err
+	}
+	for w := range workers {
+		e, err := a.session.Election(coord.ElectionOptions{Key: fmt.Sprintf("/bench/ours/%d", w)})
+		if err != nil {
+			return a, err
+		}
+		m, err := coord.NewSemaphore(a.cli, coord.SemaphoreOptions{Key: fmt.Sprintf("/bench/slots/%d", w), Max: 4})
+		if err != nil {
+			return a, err
+		}
+		a.ours, a.slots = append(a.ours, e), append(a.slots, m)
+		a.peers = append(a.peers, concurrency.NewElection(a.theirs, fmt.Sprintf("/bench/theirs/%d", w)))
+		a.locks = append(a.locks, concurrency.NewMutex(a.theirs, fmt.Sprintf("/bench/locks/%d", w)))
+	}
+	return a, nil
+}
+
+func (a arena) close(ctx context.Context) {
+	_ = a.session.Close(context.WithoutCancel(ctx))
+	_ = a.theirs.Close()
+}
+
+func (a arena) races() []race {
+	least := way{"a put and a delete", a.putAndDelete}
+	return []race{
+		{"Campaign and Resign", [2]float64{1.25, 0.8}, [3]way{{"coord.Election", a.campaign}, {"concurrency.Election", a.theirCampaign}, least}},
+		{"TryCampaign and Resign", [2]float64{1.25, 0.8}, [3]way{{"coord.Election", a.try}, {"concurrency.Mutex, TryLock", a.theirTry}, least}},
+		{"Acquire and Release of a slot, a lease each", [2]float64{1, 0.5}, [3]way{
+			{"coord.Semaphore", a.acquire}, {"concurrency.Mutex, a session each", a.theirAcquire}, {"grant, put, delete, revoke", a.grantAndRevoke},
+		}},
+	}
+}
+
+func (a arena) campaign(ctx context.Context, w int) error {
+	if err := a.ours[w].Campaign(ctx, "x"); err != nil {
+		return err
+	}
+	return a.ours[w].Resign(ctx)
+}
+
+func (a arena) theirCampaign(ctx context.Context, w int) error {
+	if err := a.peers[w].Campaign(ctx, "x"); err != nil {
+		return err
+	}
+	return a.peers[w].Resign(ctx)
+}
+
+func (a arena) putAndDelete(ctx context.Context, w int) error {
+	key := fmt.Sprintf("/bench/raw/%d", w)
+	if _, err := a.cli.Put(ctx, key, "x", clientv3.WithLease(a.theirs.Lease())); err != nil {
+		return err
+	}
+	_, err := a.cli.Delete(ctx, key)
+	return err
+}
+
+func (a arena) try(ctx context.Context, w int) error {
+	led, err := a.ours[w].TryCampaign(ctx, "x")
+	if err != nil {
+		return err
+	}
+	if !led {
+		return fmt.Errorf("somebody else leads where nobody is")
+	}
+	return a.ours[w].Resign(ctx)
+}
+
+func (a arena) theirTry(ctx context.Context, w int) error {
+	if err := a.locks[w].TryLock(ctx); err != nil {
+		return err
+	}
+	return a.locks[w].Unlock(ctx)
+}
+
+func (a arena) acquire(ctx context.Context, w int) error {
+	term, err := a.slots[w].Acquire(ctx, "x")
+	if err != nil {
+		return err
+	}
+	return a.slots[w].Release(ctx, term)
+}
+
+func (a arena) theirAcquire(ctx context.Context, w int) error {
+	s, err := concurrency.NewSession(a.cli, concurrency.WithTTL(10))
+	if err != nil {
+		return err
+	}
+	m := concurrency.NewMutex(s, fmt.Sprintf("/bench/each/%d", w))
+	if err = m.Lock(ctx); err == nil {
+		err = m.Unlock(ctx)
+	}
+	if closed := s.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func (a arena) grantAndRevoke(ctx context.Context, w int) error {
+	lease, err := a.cli.Grant(ctx, 10)
+	if err != nil {
+		return err
+	}
+	key := fmt.Sprintf("/bench/grant/%d", w)
+	if _, err := a.cli.Put(ctx, key, "x", clientv3.WithLease(lease.ID)); err != nil {
+		return err
+	}
+	if _, err := a.cli.Delete(ctx, key); err != nil {
+		return err
+	}
+	_, err = a.cli.Revoke(ctx, lease.ID)
+	return err
 }

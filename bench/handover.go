@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/go-coord/coord/bench/plot"
 )
 
 const (
@@ -26,26 +28,52 @@ type interval struct {
 	start, end int64
 }
 
-// handOver measures queues of both wrappers, in turns.
-func (b *bench) handOver(ctx context.Context) ([]result, error) {
-	var (
-		times    [2][]time.Duration
-		overlaps [2]int
-	)
-	for round := range b.rounds {
-		for i, w := range b.wrappers() {
+// handOver measures queues of each wrapper: from the last act of one child to the first act of the next.
+func (b *bench) handOver(ctx context.Context) (outcome, error) {
+	overlaps := map[string]int{}
+	var all []contestant
+	for _, w := range b.wrappers() {
+		all = append(all, contestant{w.name, func(ctx context.Context, round int) ([]float64, error) {
 			acts, err := b.queueOf(ctx, w, fmt.Sprintf("queue-%d", round))
 			if err != nil {
 				return nil, err
 			}
 			gaps, over := handOvers(acts)
-			times[i] = append(times[i], gaps...)
-			overlaps[i] += over
-		}
+			overlaps[w.name] += over
+			var ms []float64
+			for _, gap := range gaps {
+				ms = append(ms, millis(gap))
+			}
+			return ms, nil
+		}})
 	}
-	r := compare("hand-over", times, 1)
-	o := result{Name: "hand-over overlaps", Unit: "count", Ours: ptr(float64(overlaps[0])), Peers: ptr(float64(overlaps[1])), Limit: ptr(0.0)}
-	return []result{r, o}, nil
+	s, err := alternate(ctx, b.rounds, all...)
+	if err != nil {
+		return outcome{}, err
+	}
+	count := func(s series) series { return once(s.name, float64(overlaps[s.name])) }
+	return outcome{
+		results: []result{
+			compare("hand-over p50", "ms", s[0], s[1]).atMost(1),
+			compare("hand-over p50", "ms", s[0], s[2]),
+			alone("hand-over overlaps", "count", count(s[0])).within(0),
+		},
+		charts: []plot.Chart{distribution("hand-over", "Hand-over: last act of a child to first act of the next", s)},
+	}, nil
+}
+
+// distribution is how much of what was measured took at most how long.
+func distribution(name, title string, all []series) plot.Chart {
+	c := plot.Chart{Name: name, Title: title, X: plot.Axis{Label: "time, ms", Log: true}, Y: plot.Axis{Label: "took at most so long, %"}}
+	for _, s := range all {
+		times := slices.Sorted(slices.Values(s.all()))
+		l := plot.Line{Label: s.name}
+		for p := 0; p <= 100; p += 2 {
+			l.Points = append(l.Points, [2]float64{round(times[min(len(times)*p/100, len(times)-1)]), float64(p)})
+		}
+		c.Lines = append(c.Lines, l)
+	}
+	return c
 }
 
 // handOvers are the times between the end of one act and the start of the next, and how many acts began
@@ -93,11 +121,13 @@ func (b *bench) queueOf(ctx context.Context, w wrapper, office string) ([]interv
 			return nil, fmt.Errorf("start %s: %w", w.name, err)
 		}
 		running = append(running, cmd)
-		if err := b.queue.await(ctx, w.prefix(office), int64(i+1)); err != nil {
-			return nil, b.complain(w, err)
+		if err := b.common.await(ctx, w.prefix(office), int64(i+1)); err != nil {
+			return nil, b.complain(err)
 		}
 	}
-	idle()
+	if err := rest(ctx); err != nil {
+		return nil, err
+	}
 
 	// Let go, and wait for all.
 	if err := openGate(ctx, gate); err != nil {
@@ -105,7 +135,7 @@ func (b *bench) queueOf(ctx context.Context, w wrapper, office string) ([]interv
 	}
 	for _, cmd := range running {
 		if err := cmd.Wait(); err != nil {
-			return nil, b.complain(w, err)
+			return nil, b.complain(err)
 		}
 	}
 	running = nil
@@ -133,6 +163,9 @@ func openGate(ctx context.Context, gate string) error {
 		}
 	}
 }
+
+// rest lets the machine come to rest, so that one round does not pay for the last.
+func rest(ctx context.Context) error { return wait(ctx, 200*time.Millisecond) }
 
 // readActs reads what children wrote.
 func readActs(file string) ([]interval, error) {

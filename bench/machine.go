@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// machine names what the numbers were taken on, with how busy it was.
+// machine names what the numbers are taken on.
 func machine() string {
 	model := "unknown processor"
 	cpus, _ := os.ReadFile("/proc/cpuinfo") // it is only to be shown
@@ -20,7 +20,12 @@ func machine() string {
 		}
 	}
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	load, _ := os.ReadFile("/proc/loadavg")
-	return fmt.Sprintf("%d x %s, %s %s, %s, load %.14s", runtime.NumCPU(), model,
-		runtime.GOOS, strings.TrimSpace(string(kernel)), runtime.Version(), load)
+	return fmt.Sprintf("%d x %s, %s %s, %s", runtime.NumCPU(), model, runtime.GOOS, strings.TrimSpace(string(kernel)), runtime.Version())
+}
+
+// load is the load average of the last minute.
+func load() (v float64) {
+	text, _ := os.ReadFile("/proc/loadavg") // it is only to be shown
+	_, _ = fmt.Sscan(string(text), &v)
+	return v
 }

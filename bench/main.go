@@ -4,118 +4,127 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 )
 
-// bench is one run.
-type bench struct {
-	bin      string // where the binaries are
-	dir      string // scratch
-	act      string // the measured child
-	endpoint string
-	rounds   int
-	stderr   *os.File // what the wrappers say
-	queue    *queue
-}
-
 func main() {
+	if code, played := playRole(os.Args); played {
+		os.Exit(code)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	code, err := run(ctx)
+	code, err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
-		code = 1
 	}
 	os.Exit(code)
 }
 
-func run(ctx context.Context) (int, error) {
-	bin := flag.String("bin", "bin", "directory of conch, holdguard, etcdctl and etcd")
-	rounds := flag.Int("rounds", 10, "rounds of the hand-over and the orphan; whole processes are run five times as often")
-	asJSON := flag.Bool("json", false, "print one JSON object a line")
-	only := flag.String("only", "", "one of whole, hand-over, orphan, memory, binary, election, pool, plain; default all")
-	check := flag.Bool("check", false, "exit 1 when a target is missed")
-	flag.Parse()
+// settings are what the command line says.
+type settings struct {
+	bin, only, from, docs string
+	rounds                int
+	json, check, write    bool
+}
 
-	// A place to work in, and something to work with.
-	abs, err := filepath.Abs(*bin)
-	if err != nil {
-		return 1, err
+func parse(args []string) (s settings, err error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.StringVar(&s.bin, "bin", "bin", "directory of conch, conchd, holdguard, etcdctl and etcd")
+	flags.IntVar(&s.rounds, "rounds", 10, "rounds, in each of which every contestant has a turn; what takes long has a third of them")
+	flags.BoolVar(&s.json, "json", false, "print one JSON object a line")
+	flags.StringVar(&s.only, "only", "", "cases to measure, joined by commas, of "+strings.Join(caseNames(), ", ")+"; default all")
+	flags.BoolVar(&s.check, "check", false, "exit 1 when a target is missed")
+	flags.BoolVar(&s.write, "write", false, "keep the run, and make the charts and documents from it; it takes all cases")
+	flags.StringVar(&s.from, "from", "", "a kept run, to be used instead of measuring")
+	flags.StringVar(&s.docs, "docs", "docs", "directory of the documents")
+	if err := flags.Parse(args); err != nil {
+		return s, err
 	}
-	dir, err := os.MkdirTemp("", "conch-bench")
-	if err != nil {
-		return 1, err
+	if flags.NArg() > 0 {
+		return s, fmt.Errorf("argument %q: want flags only", flags.Arg(0))
 	}
-	defer os.RemoveAll(dir)
-	etcd, err := startEtcd(ctx, filepath.Join(abs, "etcd"), filepath.Join(dir, "etcd"))
-	if err != nil {
-		return 1, err
+	if s.rounds < 1 {
+		return s, fmt.Errorf("-rounds %d: want 1 or more", s.rounds)
 	}
-	defer etcd.stop()
-	b := &bench{bin: abs, dir: dir, rounds: max(*rounds, 1), endpoint: etcd.endpoint}
-	defer b.close()
-	if err := b.open(ctx); err != nil {
-		return 1, err
+	if s.write && s.only != "" {
+		return s, fmt.Errorf("-write with -only %s: the documents show one run of all cases", s.only)
 	}
+	return s, nil
+}
 
-	// Measure.
-	var results []result
-	for _, m := range b.measurements() {
-		if *only != "" && *only != m.name {
-			continue
-		}
-		r, err := m.take(ctx)
-		if err != nil {
-			return 1, err
-		}
-		results = append(results, r...)
+// run measures, or reads what was measured, and tells it. The code is 1 where a target was missed and that is asked.
+func run(ctx context.Context, args []string, out io.Writer) (code int, err error) {
+	s, err := parse(args)
+	if err != nil {
+		return 64, err
 	}
-	if err := report(os.Stdout, machine(), results, *asJSON); err != nil {
+	var taken record
+	if s.from != "" {
+		taken, err = readRecord(s.from)
+	} else {
+		taken, err = measure(ctx, s)
+	}
+	if err != nil {
 		return 1, err
 	}
-	if len(results) == 0 || *check && missed(results) {
-		return 1, nil
+	if s.json {
+		err = printJSON(out, taken.Results)
+	} else {
+		err = printTable(out, taken)
+	}
+	if err == nil && s.write {
+		err = writeDocuments(s.docs, taken)
+	}
+	if err != nil || s.check && missed(taken.Results) {
+		return 1, err
 	}
 	return 0, nil
 }
 
-// measurement is one thing that can be measured.
-type measurement struct {
-	name string
-	take func(context.Context) ([]result, error)
+// measure takes the cases that are asked for.
+func measure(ctx context.Context, s settings) (taken record, err error) {
+	chosen, err := choose(s.only)
+	if err != nil {
+		return taken, err
+	}
+	b, err := newBench(ctx, s.bin, full(s.rounds))
+	if err != nil {
+		return taken, err
+	}
+	defer b.close()
+	taken = record{Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly), Rounds: s.rounds}
+	taken.Load[0] = load()
+	for _, c := range chosen {
+		began := time.Now()
+		fmt.Fprintf(os.Stderr, "%s: ", c.name)
+		o, err := b.take(ctx, c)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "failed")
+			return taken, fmt.Errorf("%s: %w", c.name, err)
+		}
+		fmt.Fprintf(os.Stderr, "%.0f s\n", time.Since(began).Seconds())
+		taken.Results = append(taken.Results, o.results...)
+		taken.Charts = append(taken.Charts, o.charts...)
+	}
+	taken.Load[1] = load()
+	return taken, nil
 }
 
-func (b *bench) measurements() []measurement {
-	return []measurement{
-		{"whole", b.whole}, {"hand-over", b.handOver}, {"orphan", b.orphan}, {"memory", b.memory}, {"binary", b.binary},
-		{"election", b.election}, {"pool", b.pool}, {"plain", b.plain},
+func readRecord(path string) (r record, err error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return r, fmt.Errorf("read a run: %w", err)
 	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return r, fmt.Errorf("read the run %s: %w", path, err)
+	}
+	return r, nil
 }
-
-// open makes what the measurements need. close is due also after an error.
-func (b *bench) open(ctx context.Context) (err error) {
-	if b.stderr, err = os.OpenFile(filepath.Join(b.dir, "stderr"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
-		return err
-	}
-	if b.act, err = b.buildAct(ctx); err != nil {
-		return err
-	}
-	b.queue, err = newQueue(b.endpoint)
-	return err
-}
-
-func (b *bench) close() {
-	if b.stderr != nil {
-		b.stderr.Close()
-	}
-	if b.queue != nil {
-		b.queue.close()
-	}
-}
-
-func (b *bench) program(name string) string { return filepath.Join(b.bin, name) }

@@ -8,36 +8,50 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
+
+	"github.com/go-coord/coord/bench/plot"
 )
 
-// orphan kills wrappers whose children do not want to end. The peer, which waits for its lease to expire, is
-// tried once.
-func (b *bench) orphan(ctx context.Context) ([]result, error) {
-	var (
-		times   [2][]time.Duration
-		orphans [2]int
-	)
-	for i, w := range b.wrappers() {
-		rounds := b.rounds
-		if i == 1 {
-			rounds = 1
-		}
-		for round := range rounds {
-			took, left, err := b.killed(ctx, w, fmt.Sprintf("orphan-%d", round))
-			if err != nil {
-				return nil, err
-			}
-			times[i] = append(times[i], took)
-			orphans[i] += left
-		}
+// orphan kills wrappers whose children do not want to end. The peer, whose successor waits for a lease to expire, costs
+// nothing meanwhile: its rounds stand beside each other, and one turn is all of them.
+func (b *bench) orphan(ctx context.Context) (outcome, error) {
+	var orphans [2]atomic.Int64
+	kill := func(ctx context.Context, i int, office string) (float64, error) {
+		took, left, err := b.killed(ctx, b.wrappers()[i], office)
+		orphans[i].Add(int64(left))
+		return millis(took), err
 	}
-	r := compare("kill -9 to successor", times, 0)
-	r.Ours, r.Limit = ptr(millis(slowest(times[0]))), ptr(250.0)
-	o := result{Name: "orphans beside the successor", Unit: "count", Ours: ptr(float64(orphans[0])), Peers: ptr(float64(orphans[1])), Limit: ptr(0.0)}
-	return []result{r, o}, nil
+	s, err := alternate(ctx, b.rounds, contestant{b.wrappers()[0].name, func(ctx context.Context, round int) ([]float64, error) {
+		took, err := kill(ctx, 0, fmt.Sprintf("orphan-%d", round))
+		return []float64{took}, err
+	}})
+	if err != nil {
+		return outcome{}, err
+	}
+	peers, err := alternate(ctx, 1, contestant{etcdctlLock, func(ctx context.Context, _ int) ([]float64, error) {
+		took := make([]float64, b.few())
+		_, err := spread(ctx, len(took), func(i int) (err error) {
+			took[i], err = kill(ctx, 1, fmt.Sprintf("orphan-%d", i))
+			return err
+		})
+		return took, err
+	}})
+	if err != nil {
+		return outcome{}, err
+	}
+	return outcome{
+		results: []result{
+			compare("kill -9 of the wrapper to its successor's child", "ms", s[0], peers[0]).atMost(0.02),
+			alone("the same, slowest", "ms", s[0]).within(250),
+			alone("orphans beside the successor", "count", once("", float64(orphans[0].Load()))).within(0),
+			alone("orphans beside the successor, "+etcdctlLock, "count", once("", float64(orphans[1].Load()))),
+		},
+		charts: []plot.Chart{distribution("crash", "Crash hand-over: kill -9 of the wrapper to its successor's child", []series{s[0], peers[0]})},
+	}, nil
 }
 
 // killed kills one wrapper and waits for the successor's child. left is how many processes of the first
@@ -60,7 +74,7 @@ func (b *bench) killed(ctx context.Context, w wrapper, office string) (took time
 		}
 	}()
 	if err != nil {
-		return 0, 0, b.complain(w, err)
+		return 0, 0, b.complain(err)
 	}
 	second := b.command(w, office, b.act, file, "0s")
 	if err := second.Start(); err != nil {
@@ -70,10 +84,12 @@ func (b *bench) killed(ctx context.Context, w wrapper, office string) (took time
 		_ = second.Process.Kill() // after an error
 		_ = second.Wait()
 	}()
-	if err := b.queue.await(ctx, w.prefix(office), 2); err != nil {
-		return 0, 0, b.complain(w, err)
+	if err := b.common.await(ctx, w.prefix(office), 2); err != nil {
+		return 0, 0, b.complain(err)
 	}
-	idle()
+	if err := rest(ctx); err != nil {
+		return 0, 0, err
+	}
 
 	// The kill, and what the successor's child says.
 	at := bootTime()
@@ -82,7 +98,7 @@ func (b *bench) killed(ctx context.Context, w wrapper, office string) (took time
 	}
 	a, err := awaitAct(ctx, file)
 	if err != nil {
-		return 0, 0, b.complain(w, err)
+		return 0, 0, b.complain(err)
 	}
 	for _, pid := range tree {
 		if exists(pid) {

@@ -11,42 +11,40 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 
 	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/bench/plot"
 )
 
 // pool measures elections on sessions that are kept, against a session of the client's own for each.
-func (b *bench) pool(ctx context.Context) ([]result, error) {
+func (b *bench) pool(ctx context.Context) (outcome, error) {
 	held, err := b.manyKeys(ctx)
 	if err != nil {
-		return nil, err
+		return outcome{}, err
 	}
 	again, err := b.againAndAgain(ctx)
-	return append(held, again...), err
+	return outcome{results: append(held, again)}, err
 }
 
 // manyKeys leads many elections, and keeps leading them: on one shared session, on a session each, and as bare
 // transactions that create a key.
 func (b *bench) manyKeys(ctx context.Context) ([]result, error) {
-	var rates [3][]float64
-	for round := range max(b.rounds/3, 1) {
-		for k, way := range []func(context.Context, int) (float64, error){b.onAPool, b.onASessionEach, b.bare} {
+	rate := func(way func(context.Context, int) (float64, error)) func(context.Context, int) ([]float64, error) {
+		return func(ctx context.Context, round int) ([]float64, error) {
 			rate, err := way(ctx, round)
-			if err != nil {
-				return nil, err
-			}
-			rates[k] = append(rates[k], rate)
+			return []float64{rate}, err
 		}
 	}
-	name := fmt.Sprintf("borrow and try, shared session, %d keys", many)
-	ours := middle(rates[0])
-	return []result{
-		faster(name, "a session for each", ours, middle(rates[1]), 2.5),
-		faster(name, "bare create-if-absent", ours, middle(rates[2]), 0.85),
-	}, nil
+	s, err := alternate(ctx, b.few(), contestant{"pool", rate(b.onAPool)}, contestant{"a session for each", rate(b.onASessionEach)},
+		contestant{"bare create-if-absent", rate(b.bareCreate)})
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("borrow and try, shared session, %s keys", plot.Number(float64(b.keys)))
+	return []result{compare(name, "/s", s[0], s[1]).atLeast(2.5), compare(name, "/s", s[0], s[2]).atLeast(0.85)}, nil
 }
 
 func (b *bench) onAPool(ctx context.Context, round int) (float64, error) {
-	pool := coord.NewElectionPool(b.queue.client, coord.PoolOptions{SharedSession: true})
-	rate, err := spread(ctx, func(i int) error {
+	pool := coord.NewElectionPool(b.common.client, coord.PoolOptions{SharedSession: true})
+	rate, err := spread(ctx, b.keys, func(i int) error {
 		e, err := pool.Election(ctx, fmt.Sprintf("/bench/pool/%d/%d", round, i))
 		if err != nil {
 			return err
@@ -61,15 +59,15 @@ func (b *bench) onAPool(ctx context.Context, round int) (float64, error) {
 }
 
 func (b *bench) onASessionEach(ctx context.Context, round int) (float64, error) {
-	sessions := make([]*concurrency.Session, many)
-	rate, err := spread(ctx, func(i int) (err error) {
-		if sessions[i], err = concurrency.NewSession(b.queue.client, concurrency.WithTTL(30)); err != nil {
+	sessions := make([]*concurrency.Session, b.keys)
+	rate, err := spread(ctx, b.keys, func(i int) (err error) {
+		if sessions[i], err = concurrency.NewSession(b.common.client, concurrency.WithTTL(30)); err != nil {
 			return err
 		}
 		return concurrency.NewElection(sessions[i], fmt.Sprintf("/bench/each/%d/%d", round, i)).Campaign(ctx, "x")
 	})
 	if err == nil {
-		_, err = spread(ctx, func(i int) error { return sessions[i].Close() })
+		_, err = spread(ctx, b.keys, func(i int) error { return sessions[i].Close() })
 	}
 	if err != nil {
 		return 0, fmt.Errorf("a session for each key: %w", err)
@@ -77,13 +75,13 @@ func (b *bench) onASessionEach(ctx context.Context, round int) (float64, error) 
 	return rate, nil
 }
 
-func (b *bench) bare(ctx context.Context, round int) (float64, error) {
-	cli := b.queue.client
+func (b *bench) bareCreate(ctx context.Context, round int) (float64, error) {
+	cli := b.common.client
 	lease, err := cli.Grant(ctx, 600)
 	if err != nil {
 		return 0, err
 	}
-	rate, err := spread(ctx, func(i int) error {
+	rate, err := spread(ctx, b.keys, func(i int) error {
 		key := fmt.Sprintf("/bench/create/%d/%d", round, i)
 		_, err := cli.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
 			Then(clientv3.OpPut(key, "x", clientv3.WithLease(lease.ID))).Commit()
@@ -97,10 +95,10 @@ func (b *bench) bare(ctx context.Context, round int) (float64, error) {
 }
 
 // againAndAgain leads and resigns on a pool's sessions, and with a session of the client's own each time.
-func (b *bench) againAndAgain(ctx context.Context) ([]result, error) {
-	cli := b.queue.client
+func (b *bench) againAndAgain(ctx context.Context) (result, error) {
+	cli := b.common.client
 	pool := coord.NewElectionPool(cli, coord.PoolOptions{})
-	rates, err := throughput(ctx, b.rounds, contestant{"pool", func(ctx context.Context, w, _ int) error {
+	s, err := alternate(ctx, b.rounds, b.rate("pool", together, func(ctx context.Context, w int) error {
 		e, err := pool.Election(ctx, fmt.Sprintf("/bench/kept/%d", w))
 		if err == nil {
 			err = e.Campaign(ctx, "x")
@@ -109,7 +107,7 @@ func (b *bench) againAndAgain(ctx context.Context) ([]result, error) {
 			return err
 		}
 		return e.Resign(ctx)
-	}}, contestant{"a new session", func(ctx context.Context, w, _ int) error {
+	}), b.rate("a new session each time", together, func(ctx context.Context, w int) error {
 		s, err := concurrency.NewSession(cli, concurrency.WithTTL(30))
 		if err != nil {
 			return err
@@ -122,12 +120,9 @@ func (b *bench) againAndAgain(ctx context.Context) ([]result, error) {
 			err = closed
 		}
 		return err
-	}})
-	if err == nil {
-		err = pool.Close()
+	}))
+	if err = errors.Join(err, pool.Close()); err != nil {
+		return result{}, err
 	}
-	if err != nil {
-		return nil, err
-	}
-	return []result{faster("campaign and resign, pooled session", "a new session each time", rates[0], rates[1], 5)}, nil
+	return compare("Campaign and Resign, pooled session", "/s", s[0], s[1]).atLeast(5), nil
 }

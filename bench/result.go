@@ -2,121 +2,79 @@
 
 package main
 
-import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"slices"
-	"text/tabwriter"
-	"time"
-)
+import "slices"
 
 // result is one line of the outcome. What does not apply is nil.
 type result struct {
+	Case     string   `json:"case"`
 	Name     string   `json:"name"`
 	Unit     string   `json:"unit"`
-	Ours     *float64 `json:"ours,omitempty"`
-	Peer     string   `json:"peer,omitempty"` // etcdctl lock where it is empty
-	Peers    *float64 `json:"peers,omitempty"`
-	Ratio    *float64 `json:"ratio,omitempty"`
+	Ours     *figure  `json:"ours"`
+	Peer     string   `json:"peer,omitempty"`
+	Peers    *figure  `json:"peers,omitempty"`
+	Ratio    *figure  `json:"ratio,omitempty"`
 	MaxRatio *float64 `json:"max_ratio,omitempty"` // target for Ratio
 	MinRatio *float64 `json:"min_ratio,omitempty"` // target for Ratio
-	Limit    *float64 `json:"limit,omitempty"`     // target for Ours
-	Samples  int      `json:"samples,omitempty"`   // of ours
+	Limit    *float64 `json:"limit,omitempty"`     // target for Ours: its greatest, not its median
+	Load     float64  `json:"load"`                // load average when the case began
 }
 
-func ptr[T any](v T) *T { return &v }
+// etcdctlLock is the peer of the wrapper.
+const etcdctlLock = "etcdctl lock"
+
+// compare holds one series against another.
+func compare(name, unit string, ours, peer series) result {
+	return result{Name: name, Unit: unit, Ours: ours.figure(), Peer: peer.name, Peers: peer.figure(), Ratio: ours.over(peer)}
+}
+
+func (r result) atMost(ratio float64) result  { r.MaxRatio = &ratio; return r }
+func (r result) atLeast(ratio float64) result { r.MinRatio = &ratio; return r }
+func (r result) within(limit float64) result  { r.Limit = &limit; return r }
+
+// alone is a result without a peer.
+func alone(name, unit string, ours series) result {
+	return result{Name: name, Unit: unit, Ours: ours.figure()}
+}
+
+// once is a series of one number.
+func once(name string, v float64) series { return series{name, [][]float64{{v}}} }
 
 // met reports whether every target is met.
 func (r result) met() bool {
-	return (r.MaxRatio == nil || r.Ratio != nil && *r.Ratio <= *r.MaxRatio) &&
-		(r.MinRatio == nil || r.Ratio != nil && *r.Ratio >= *r.MinRatio) &&
-		(r.Limit == nil || r.Ours != nil && *r.Ours <= *r.Limit)
+	return (r.MaxRatio == nil || r.Ratio != nil && r.Ratio.Median <= *r.MaxRatio) &&
+		(r.MinRatio == nil || r.Ratio != nil && r.Ratio.Median >= *r.MinRatio) &&
+		(r.Limit == nil || r.Ours != nil && r.Ours.Max <= *r.Limit)
+}
+
+// unsure reports whether some rounds met a target of the ratio, and others missed it.
+func (r result) unsure() bool {
+	for _, target := range []*float64{r.MaxRatio, r.MinRatio} {
+		if target != nil && r.Ratio != nil && r.Ratio.Min <= *target && *target <= r.Ratio.Max && r.Ratio.N > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// hasTarget reports whether there is something to meet.
+func (r result) hasTarget() bool { return r.MaxRatio != nil || r.MinRatio != nil || r.Limit != nil }
+
+// verdict is met or MISSED, and says where a repetition might say otherwise.
+func (r result) verdict() string {
+	v := "met"
+	switch {
+	case !r.hasTarget():
+		return ""
+	case !r.met():
+		v = "MISSED"
+	}
+	if r.unsure() {
+		v += ", within the spread"
+	}
+	return v
 }
 
 // missed reports whether any target is missed.
 func missed(results []result) bool {
 	return slices.ContainsFunc(results, func(r result) bool { return !r.met() })
-}
-
-// compare makes a result of two series, ours first: medians, and their ratio with its target (0: none).
-func compare(name string, times [2][]time.Duration, maxRatio float64) result {
-	ours, peers := millis(median(times[0])), millis(median(times[1]))
-	r := result{Name: name, Unit: "ms", Ours: &ours, Peers: &peers, Ratio: ptr(ours / peers), Samples: len(times[0])}
-	if maxRatio > 0 {
-		r.MaxRatio = &maxRatio
-	}
-	return r
-}
-
-func median(times []time.Duration) time.Duration {
-	if len(times) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(times))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}
-
-func slowest(times []time.Duration) time.Duration {
-	if len(times) == 0 {
-		return 0
-	}
-	return slices.Max(times)
-}
-
-func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// report writes the results as a table, or as one JSON object a line.
-func report(w io.Writer, machine string, results []result, asJSON bool) error {
-	if asJSON {
-		out := json.NewEncoder(w)
-		for _, r := range results {
-			line := struct {
-				result
-				Met bool `json:"met"`
-			}{r, r.met()}
-			if err := out.Encode(line); err != nil {
-				return fmt.Errorf("print results: %w", err)
-			}
-		}
-		return nil
-	}
-	fmt.Fprintf(w, "machine: %s\n\n", machine)
-	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "what\tours\tpeer\tratio\ttarget\t")
-	for _, r := range results {
-		target, verdict := "", ""
-		switch {
-		case r.MaxRatio != nil:
-			target = fmt.Sprintf("ratio <= %.2f", *r.MaxRatio)
-		case r.MinRatio != nil:
-			target = fmt.Sprintf("ratio >= %.2f", *r.MinRatio)
-		case r.Limit != nil:
-			target = "<= " + number(r.Limit, r.Unit)
-		}
-		if !r.met() {
-			verdict = "MISSED"
-		}
-		name := r.Name
-		if r.Peer != "" {
-			name += ", against " + r.Peer
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", name, number(r.Ours, r.Unit), number(r.Peers, r.Unit), number(r.Ratio, ""), target, verdict)
-	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("print results: %w", err)
-	}
-	return nil
-}
-
-func number(v *float64, unit string) string {
-	switch {
-	case v == nil:
-		return "-"
-	case unit == "count" || unit == "/s":
-		return fmt.Sprintf("%.0f", *v)
-	case unit == "":
-		return fmt.Sprintf("%.2f", *v)
-	}
-	return fmt.Sprintf("%.1f %s", *v, unit)
 }

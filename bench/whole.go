@@ -4,48 +4,34 @@ package main
 
 import (
 	"context"
-	"net"
-	"os"
 	"time"
 )
 
-// whole runs each wrapper with a command that does nothing, in turns.
-func (b *bench) whole(ctx context.Context) ([]result, error) {
-	var times [2][]time.Duration
-	for round := range 1 + 5*b.rounds {
-		for i, w := range b.wrappers() {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
+// whole runs each wrapper with a command that does nothing: from fork to reaped.
+func (b *bench) whole(ctx context.Context) (outcome, error) {
+	var all []contestant
+	for _, w := range b.wrappers() {
+		all = append(all, b.repeat(w.name, func(context.Context) (time.Duration, error) {
 			cmd := b.command(w, "whole", "/bin/true")
-			start := time.Now()
+			began := time.Now()
 			if err := cmd.Run(); err != nil {
-				return nil, b.complain(w, err)
+				return 0, b.complain(err)
 			}
-			// The first round warms the page cache.
-			if round > 0 {
-				times[i] = append(times[i], time.Since(start))
-			}
+			return time.Since(began), nil
+		}))
+	}
+	// The first start of a program reads it from the disk.
+	for _, c := range all {
+		if _, err := c.turn(ctx, 0); err != nil {
+			return outcome{}, err
 		}
 	}
-	return []result{compare("whole process", times, 1)}, nil
-}
-
-// freeAddress is a loopback address that nobody has right now.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	s, err := alternate(ctx, b.rounds, all...)
 	if err != nil {
-		return "", err
+		return outcome{}, err
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
-// idle lets the machine come to rest, so that one round does not pay for the last.
-func idle() { time.Sleep(200 * time.Millisecond) }
-
-// exists reports whether a process is there, be it a zombie.
-func exists(pid int) bool {
-	_, err := os.Stat(procPath(pid, "stat"))
-	return err == nil
+	return outcome{results: []result{
+		compare("whole process", "ms", s[0], s[1]).atMost(1),
+		compare("whole process", "ms", s[0], s[2]),
+	}}, nil
 }

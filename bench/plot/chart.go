@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -160,19 +161,13 @@ func legend(out *strings.Builder, i int, label string) {
 	fmt.Fprintf(out, `<text x="%.0f" y="%.0f">%s</text>`+"\n", x+28, y, html.EscapeString(label))
 }
 
-// Number writes a number for people: 1,200 and 0.05, with at most three digits that count below a thousand.
+// Number writes a number for people: 1,200 and 0.05, with three digits that count below a thousand.
 func Number(v float64) string {
-	switch a := math.Abs(v); {
-	case a >= 999.5:
+	if math.Abs(v) >= 999.5 {
 		return thousands(int64(math.Round(v)))
-	case a >= 100:
-		return fmt.Sprintf("%.0f", v)
-	case v == math.Trunc(v):
-		return fmt.Sprintf("%.0f", v)
-	case a >= 10:
-		return fmt.Sprintf("%.1f", v)
 	}
-	return fmt.Sprintf("%.2g", v)
+	three, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64) // it was just written
+	return strconv.FormatFloat(three, 'f', -1, 64)
 }
 
 func thousands(n int64) string {
@@ -185,11 +180,14 @@ func thousands(n int64) string {
 	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
-// Slope is how much a line rises from its first to its last point, for each unit of x; 0 where it has no two points.
+// Slope is how much a line rises from its first to its last point, for each unit of x; 0 where it has no two of these.
 func (l Line) Slope() float64 {
 	if len(l.Points) < 2 {
 		return 0
 	}
 	first, last := l.Points[0], l.Points[len(l.Points)-1]
+	if first[0] == last[0] {
+		return 0
+	}
 	return (last[1] - first[1]) / (last[0] - first[0])
 }

@@ -118,7 +118,7 @@ func TestScales(t *testing.T) {
 func TestNumbersForPeople(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[float64]string{
-		0: "0", 0.05: "0.05", 0.123: "0.12", 2: "2", 9.96: "10", 12.34: "12.3", 250: "250", 999.6: "1,000", 1234.5: "1,235", 1e6: "1,000,000", -1500: "-1,500",
+		0: "0", 0.05: "0.05", 0.1234: "0.123", 2: "2", 9.96: "9.96", 0.00001: "0.00001", 12.34: "12.3", 250: "250", 999.6: "1,000", 1234.5: "1,235", 1e6: "1,000,000", -1500: "-1,500",
 	} {
 		if got := Number(v); got != want {
 			t.Errorf("Number(%v) = %q, want %q", v, got, want)
@@ -145,5 +145,19 @@ func TestEveryMarkerIsAnother(t *testing.T) {
 	}
 	if len(seen) != maxLines {
 		t.Errorf("%d markers for %d lines", len(seen), maxLines)
+	}
+}
+
+func TestSlope(t *testing.T) {
+	t.Parallel()
+	for want, points := range map[float64][][2]float64{
+		0: {{1, 5}}, 2: {{10, 5}, {11, 100}, {20, 25}}, -1: {{0, 5}, {5, 0}},
+	} {
+		if got := (Line{Points: points}).Slope(); got != want {
+			t.Errorf("slope of %v = %v, want %v", points, got, want)
+		}
+	}
+	if got := (Line{Points: [][2]float64{{1, 5}, {1, 7}}}).Slope(); got != 0 {
+		t.Errorf("slope upwards = %v, want 0", got)
 	}
 }
