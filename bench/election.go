@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
@@ -89,10 +90,10 @@ func (b *bench) run(ctx context.Context, r race) (chart plot.Chart, results []re
 
 func (b *bench) newArena(ctx context.Context, workers int) (a arena, err error) {
 	a.cli = b.common.client
-	if a.session, err = coord.NewSession(ctx, a.cli, coord.SessionOptions{}); err != nil {
+	if a.session, err = coord.NewSession(ctx, a.cli, coord.SessionOptions{TTL: patientTTL * time.Second}); err != nil {
 		return a, err
 	}
-	if a.theirs, err = concurrency.NewSession(a.cli, concurrency.WithTTL(10)); err != nil {
+	if a.theirs, err = concurrency.NewSession(a.cli, concurrency.WithTTL(patientTTL)); err != nil {
 		return a, err
 	}
 	for w := range workers {

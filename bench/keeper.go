@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,17 +28,18 @@ import (
 // keeperRole, as first argument, makes this program a keeper: the rest are a kind of session, an endpoint, a number and a TTL.
 const keeperRole = "act-as-keeper"
 
-// keeperKinds open a lease and keep it alive until the process ends.
-func keeperKinds() map[string]func(context.Context, *clientv3.Client, int, time.Duration) error {
-	return map[string]func(context.Context, *clientv3.Client, int, time.Duration) error{
-		"coord.Session": keepOurs, "concurrency.Session": keepTheirs, "one stream, by a clock": keepBare,
-	}
+// keeping opens leases and keeps them alive until the process ends. alive says of each whether it still is, as far as its keeper knows.
+type keeping func(ctx context.Context, cli *clientv3.Client, n int, ttl time.Duration) (alive func(i int) bool, err error)
+
+func keeperKinds() map[string]keeping {
+	return map[string]keeping{"coord.Session": keepOurs, "concurrency.Session": keepTheirs, "one stream, by a clock": keepBare}
 }
 
 // upkeep is what a process has spent, or spends.
 type upkeep struct {
 	Processor time.Duration // so far
 	Memory    float64       // heap and stacks of the sessions, in MB
+	Alive     int           // sessions that are
 }
 
 // keeper is a process that keeps sessions.
@@ -126,7 +128,8 @@ func keepMany(kind, endpoint string, n int, ttl time.Duration) error {
 	}
 	defer cli.Close()
 	before := inUse()
-	if err := open(ctx, cli, n, ttl); err != nil {
+	alive, err := open(ctx, cli, n, ttl)
+	if err != nil {
 		return fmt.Errorf("open sessions: %w", err)
 	}
 	var skipped time.Duration
@@ -142,31 +145,47 @@ func keepMany(kind, endpoint string, n int, ttl time.Duration) error {
 			return err
 		}
 		skipped += collected - spent
-		if err := json.NewEncoder(os.Stdout).Encode(upkeep{collected - skipped, float64(used) / 1e6}); err != nil {
+		u := upkeep{Processor: collected - skipped, Memory: float64(used) / 1e6}
+		for i := range n {
+			if alive(i) {
+				u.Alive++
+			}
+		}
+		if err := json.NewEncoder(os.Stdout).Encode(u); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func keepOurs(ctx context.Context, cli *clientv3.Client, n int, ttl time.Duration) error {
-	_, err := spread(ctx, n, func(int) error {
-		_, err := coord.NewSession(ctx, cli, coord.SessionOptions{TTL: ttl, Refresh: ttl / 3})
+func keepOurs(ctx context.Context, cli *clientv3.Client, n int, ttl time.Duration) (func(int) bool, error) {
+	all := make([]*coord.Session, n)
+	_, err := spread(ctx, n, func(i int) (err error) {
+		all[i], err = coord.NewSession(ctx, cli, coord.SessionOptions{TTL: ttl, Refresh: ttl / 3})
 		return err
 	})
-	return err
+	return func(i int) bool { return all[i].Check() == nil }, err
 }
 
-func keepTheirs(ctx context.Context, cli *clientv3.Client, n int, ttl time.Duration) error {
-	_, err := spread(ctx, n, func(int) error {
-		_, err := concurrency.NewSession(cli, concurrency.WithTTL(int(ttl.Seconds())))
+func keepTheirs(ctx context.Context, cli *clientv3.Client, n int, ttl time.Duration) (func(int) bool, error) {
+	all := make([]*concurrency.Session, n)
+	_, err := spread(ctx, n, func(i int) (err error) {
+		all[i], err = concurrency.NewSession(cli, concurrency.WithTTL(int(ttl.Seconds())))
 		return err
 	})
-	return err
+	return func(i int) bool {
+		select {
+		case <-all[i].Done():
+			return false
+		default:
+			return true
+		}
+	}, err
 }
 
-// keepBare sends each lease's renewal when it is due, one after the other on one stream, and looks at no answer.
-func keepBare(ctx context.Context, cli *clientv3.Client, n int, ttl time.Duration) error {
+// keepBare sends each lease's renewal when it is due, one after the other on one stream. Of the answers it sees only whether the lease
+// was there.
+func keepBare(ctx context.Context, cli *clientv3.Client, n int, ttl time.Duration) (func(int) bool, error) {
 	leases := make([]int64, n)
 	_, err := spread(ctx, n, func(i int) error {
 		got, err := cli.Grant(ctx, int64(ttl.Seconds()))
@@ -176,32 +195,34 @@ func keepBare(ctx context.Context, cli *clientv3.Client, n int, ttl time.Duratio
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	stream, err := etcdserverpb.NewLeaseClient(cli.ActiveConnection()).LeaseKeepAlive(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var broken atomic.Bool // a lease was gone, or the stream is
 	go func() {
-		for { // until the process ends, or the stream does
-			if _, err := stream.Recv(); err != nil {
-				return
+		for !broken.Load() {
+			if got, err := stream.Recv(); err != nil || got.TTL <= 0 {
+				broken.Store(true)
 			}
 		}
 	}()
 	const beats = 100 // in a period
 	go func() {
 		clock := time.NewTicker(ttl / 3 / beats)
-		for beat := 0; ; beat++ {
+		defer clock.Stop()
+		for beat := 0; !broken.Load(); beat++ {
 			<-clock.C
 			for i := beat % beats; i < n; i += beats {
 				if stream.Send(&etcdserverpb.LeaseKeepAliveRequest{ID: leases[i]}) != nil {
-					return
+					broken.Store(true)
 				}
 			}
 		}
 	}()
-	return nil
+	return func(int) bool { return !broken.Load() }, nil
 }
 
 // inUse is heap and stacks after a collection.

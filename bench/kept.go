@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/go-coord/coord/bench/plot"
 )
@@ -60,6 +61,10 @@ func (b *bench) lookAt(ctx context.Context, names []string, keepers []*keeper) (
 			after, err := k.ask()
 			if err != nil {
 				return nil, nil, err
+			}
+			// What has given up costs nothing, and would win.
+			if after.Alive != b.sessions {
+				return nil, nil, fmt.Errorf("%s: %d of %d sessions live: too much else is going on to compare", names[i], after.Alive, b.sessions)
 			}
 			cpu[i].name, memory[i].name = names[i], names[i]
 			if round > 0 {

@@ -16,6 +16,9 @@ import (
 // The lines of the charts: what a process does.
 const liveHosts, liveHolds = "hosts, registered", "offices, held"
 
+// officesPrefix is where the offices are that conch elect holds.
+const officesPrefix = "/conch/v1/elect/"
+
 // live measures what etcd spends on processes that are there: each has a connection of its own, as it has in a fleet, and either
 // registers a host, with three renewals to a TTL, or holds an office, with ten that are verified.
 func (b *bench) live(ctx context.Context) (o outcome, err error) {
@@ -26,9 +29,9 @@ func (b *bench) live(ctx context.Context) (o outcome, err error) {
 		Name: "scale-live-memory", Title: "etcd with processes that are connected", X: plot.Axis{Label: "processes"}, Y: plot.Axis{Label: "memory (PSS) of etcd, MB"},
 	}
 	for _, kind := range []struct {
-		label string
-		join  func(context.Context, *clientv3.Client, int) (leave func(context.Context) error, err error)
-	}{{liveHosts, register}, {liveHolds, holdOffice}} {
+		label, prefix string
+		join          func(context.Context, *clientv3.Client, int) (leave func(context.Context) error, err error)
+	}{{liveHosts, coord.HostsPrefix, register}, {liveHolds, officesPrefix, holdOffice}} {
 		cpu, mb := plot.Line{Label: kind.label}, plot.Line{Label: kind.label}
 		err := b.fresh(ctx, func(m *member) error {
 			c := crew{endpoint: m.endpoint, join: kind.join}
@@ -37,9 +40,17 @@ func (b *bench) live(ctx context.Context) (o outcome, err error) {
 				if err := c.grow(ctx, n); err != nil {
 					return err
 				}
+				revision, err := m.count(ctx, kind.prefix, n)
+				if err != nil {
+					return err
+				}
 				used, mem, err := b.upkeepOf(ctx, m)
 				if err != nil {
 					return err
+				}
+				// Whatever was lost, and came back, has changed a key meanwhile.
+				if later, err := m.count(ctx, kind.prefix, n); err != nil || later != revision {
+					return fmt.Errorf("not all %d were alive all the time: too much else is going on to measure (%v)", n, err)
 				}
 				cpu.Points, mb.Points = append(cpu.Points, [2]float64{float64(n), used}), append(mb.Points, [2]float64{float64(n), mem})
 			}
@@ -52,6 +63,18 @@ func (b *bench) live(ctx context.Context) (o outcome, err error) {
 	}
 	o.charts = []plot.Chart{spent, memory}
 	return o, nil
+}
+
+// count gives etcd's revision, if n keys are below a prefix.
+func (m *member) count(ctx context.Context, prefix string, n int) (int64, error) {
+	got, err := m.client.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return 0, err
+	}
+	if got.Count != int64(n) {
+		return 0, fmt.Errorf("%d keys are below %s, want %d", got.Count, prefix, n)
+	}
+	return got.Header.Revision, nil
 }
 
 // upkeepOf is what a member spends, in milliseconds a second, and its memory in MB, once it has come to rest.
@@ -122,7 +145,7 @@ func register(ctx context.Context, cli *clientv3.Client, i int) (func(context.Co
 func holdOffice(ctx context.Context, cli *clientv3.Client, i int) (func(context.Context) error, error) {
 	office := fmt.Sprintf("office-%d", i)
 	e, err := coord.NewElection(ctx, cli, coord.ElectionOptions{
-		Key:    "/conch/v1/elect/" + office,
+		Key:    officesPrefix + office,
 		Settle: coord.SettleOptions{Open: "/conch/v1/open/elect/" + office, Last: "/conch/v1/last/elect/" + office},
 	})
 	if err != nil {

@@ -22,67 +22,105 @@ type pair struct {
 	close  func()
 }
 
+// patientTTL, in seconds, is of sessions on which other things are measured than renewals: a busy machine that keeps one from renewing
+// for some seconds does not end the run.
+const patientTTL = 60
+
+// How long who waits has waited before the other gives up. Etcd hands on what happened before a watch began, or just as it did, at its
+// next look only, and it looks ten times a second: whoever watches from the revision that it has read, as package concurrency does,
+// hears of an early end up to 100 ms late. That is told apart from what a hand-over costs.
+const (
+	longQueued = 150 * time.Millisecond
+	justQueued = 3 * time.Millisecond
+)
+
 // succession measures hand-overs inside a process: from the call that gives up to the return of the call that waited.
-func (b *bench) succession(ctx context.Context) (outcome, error) {
-	var all []contestant
-	for _, c := range []struct {
-		name string
-		open func(context.Context, [2]*clientv3.Client) (pair, error)
-	}{
-		{"coord.Election", pairOfElections}, {"concurrency.Election", pairOfTheirs}, {"concurrency.Mutex", pairOfMutexes},
-		{"delete, event, transaction", pairOfNothing},
-	} {
-		var clients [2]*clientv3.Client
-		for i := range clients {
-			var err error
-			if clients[i], err = connect(b.common.endpoint); err != nil {
-				return outcome{}, err
-			}
-			defer clients[i].Close()
-		}
-		p, err := c.open(ctx, clients)
-		if err != nil {
-			return outcome{}, fmt.Errorf("%s: %w", c.name, err)
-		}
-		defer p.close()
-		all = append(all, contestant{c.name, func(ctx context.Context, _ int) ([]float64, error) { return b.handOn(ctx, p) }})
-	}
-	s, err := alternate(ctx, b.rounds, all...)
+func (b *bench) succession(ctx context.Context) (o outcome, err error) {
+	pairs, dismiss, err := b.pairs(ctx)
+	defer dismiss()
 	if err != nil {
-		return outcome{}, err
+		return o, err
 	}
-	return outcome{results: []result{
-		compare("resign to leader, two processes' clients", "ms", s[0], s[1]).atMost(1),
-		compare("resign to leader, two processes' clients", "ms", s[0], s[2]).atMost(1),
-		compare("resign to leader, two processes' clients", "ms", s[0], s[3]),
-	}}, nil
+	for _, row := range []struct {
+		name   string
+		queued time.Duration
+	}{{"resign to leader", longQueued}, {"resign to leader, who has just queued", justQueued}} {
+		var all []contestant
+		for i, name := range pairNames() {
+			all = append(all, contestant{name, func(ctx context.Context, _ int) ([]float64, error) { return b.handOn(ctx, pairs[i], row.queued) }})
+		}
+		s, err := alternate(ctx, b.rounds, all...)
+		if err != nil {
+			return o, err
+		}
+		election, mutex := compare(row.name, "ms", s[0], s[1]), compare(row.name, "ms", s[0], s[2])
+		if row.queued == longQueued {
+			election, mutex = election.atMost(1), mutex.atMost(1)
+		}
+		o.results = append(o.results, election, mutex, compare(row.name, "ms", s[0], s[3]))
+	}
+	return o, nil
 }
 
-// handOn hands over, back and forth, for a slice.
-func (b *bench) handOn(ctx context.Context, p pair) (times []float64, err error) {
+func pairNames() []string {
+	return []string{"coord.Election", "concurrency.Election", "concurrency.Mutex", "delete, event, transaction"}
+}
+
+// pairs opens one of each kind, in the order of their names. dismiss is due also after an error.
+func (b *bench) pairs(ctx context.Context) (all []pair, dismiss func(), err error) {
+	var clients []*clientv3.Client
+	dismiss = func() {
+		for _, p := range all {
+			p.close()
+		}
+		for _, cli := range clients {
+			_ = cli.Close()
+		}
+	}
+	for _, open := range []func(context.Context, [2]*clientv3.Client) (pair, error){pairOfElections, pairOfTheirs, pairOfMutexes, pairOfNothing} {
+		for range 2 {
+			cli, err := connect(b.common.endpoint)
+			if err != nil {
+				return all, dismiss, err
+			}
+			clients = append(clients, cli)
+		}
+		p, err := open(ctx, [2]*clientv3.Client(clients[len(clients)-2:]))
+		if err != nil {
+			return all, dismiss, err
+		}
+		all = append(all, p)
+	}
+	return all, dismiss, nil
+}
+
+// handOn hands over, back and forth, for two slices.
+func (b *bench) handOn(ctx context.Context, p pair, queued time.Duration) (times []float64, err error) {
 	holder := 0
 	if err := p.enter[holder](ctx); err != nil {
 		return nil, err
 	}
-	for began := time.Now(); len(times) == 0 || time.Since(began) < b.slice; holder = 1 - holder {
+	for began := time.Now(); len(times) == 0 || time.Since(began) < 2*b.slice; holder = 1 - holder {
 		type entry struct {
 			at  time.Time
 			err error
 		}
 		entered := make(chan entry, 1)
+		queueing, fail := context.WithCancelCause(ctx)
 		go func() {
 			err := p.enter[1-holder](ctx)
 			entered <- entry{time.Now(), err}
+			fail(err) // before it has queued, there is nothing to wait for
 		}()
-		if err := b.common.await(ctx, p.prefix, 2); err != nil {
-			return nil, err
+		err := b.common.await(queueing, p.prefix, 2)
+		if err != nil {
+			return nil, errors.Join(err, context.Cause(queueing))
 		}
-		// Whoever waits has put its key, and looks at the other's: that takes it a round trip, or two.
-		if err := wait(ctx, 3*time.Millisecond); err != nil {
+		if err := wait(ctx, queued); err != nil {
 			return nil, err
 		}
 		left := time.Now()
-		err := p.leave[holder](ctx)
+		err = p.leave[holder](ctx)
 		next := <-entered
 		if err = errors.Join(err, next.err); err != nil {
 			return nil, err
@@ -96,7 +134,7 @@ func pairOfElections(ctx context.Context, clients [2]*clientv3.Client) (p pair, 
 	p.prefix = "/bench/succession/ours/"
 	var all [2]*coord.Election
 	for i, cli := range clients {
-		e, err := coord.NewElection(ctx, cli, coord.ElectionOptions{Key: "/bench/succession/ours"})
+		e, err := coord.NewElection(ctx, cli, coord.ElectionOptions{Key: "/bench/succession/ours", TTL: patientTTL})
 		if err != nil {
 			return p, err
 		}
@@ -111,7 +149,7 @@ func pairOfElections(ctx context.Context, clients [2]*clientv3.Client) (p pair, 
 // theirSessions opens one of the client's own for each.
 func theirSessions(clients [2]*clientv3.Client) (s [2]*concurrency.Session, closeAll func(), err error) {
 	for i, cli := range clients {
-		if s[i], err = concurrency.NewSession(cli, concurrency.WithTTL(10)); err != nil {
+		if s[i], err = concurrency.NewSession(cli, concurrency.WithTTL(patientTTL)); err != nil {
 			return s, nil, err
 		}
 	}
