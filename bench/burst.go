@@ -22,13 +22,27 @@ const (
 // burst measures how late jobs are started that are all due at the same second, against a loop that starts the same commands.
 func (b *bench) burst(ctx context.Context) (o outcome, err error) {
 	err = b.fresh(ctx, func(m *member) error {
-		_, stop, err := b.startDaemons(ctx, m, burstDaemons)
+		daemons, stop, err := b.startDaemons(ctx, m, burstDaemons)
 		if err != nil {
 			return err
 		}
+		etcd, conchd := series{name: "etcd"}, series{name: "conchd"} // processor time for a job
 		script := crowd.Script(filepath.Join(b.dir, "started"))
 		s, err := alternate(ctx, b.few(), contestant{"conchd", func(ctx context.Context, _ int) ([]float64, error) {
-			late, err := b.crowdOf(ctx, m, script)
+			pids := []int{m.pid()}
+			for _, d := range daemons {
+				pids = append(pids, d.pid())
+			}
+			var late []time.Duration
+			used, err := spentBy(pids, func() (err error) { late, err = b.crowdOf(ctx, m, script); return err })
+			if err == nil {
+				var ours time.Duration
+				for _, of := range used[1:] {
+					ours += of
+				}
+				etcd.turns = append(etcd.turns, []float64{millis(used[0]) / float64(b.crowd)})
+				conchd.turns = append(conchd.turns, []float64{millis(ours) / float64(b.crowd)})
+			}
 			return inMillis(late), err
 		}}, contestant{"a bare loop", func(context.Context, int) ([]float64, error) {
 			late, err := crowd.Bare(b.crowd, burstWorkers, crowd.Discarded(script))
@@ -44,6 +58,8 @@ func (b *bench) burst(ctx context.Context) (o outcome, err error) {
 		o.results = []result{
 			compare(name+": p99 of the start", "ms", s[0].percentile(99), s[1].percentile(99)).atMost(1.5),
 			compare(name+": p50 of the start", "ms", s[0].percentile(50), s[1].percentile(50)),
+			alone("the same, processor time of the daemons for a job", "ms", conchd),
+			alone("the same, processor time of etcd for a job", "ms", etcd),
 		}
 		o.charts = []plot.Chart{distribution("burst", name+": lateness of the start", s)}
 		return nil

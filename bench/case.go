@@ -73,23 +73,23 @@ type effort struct {
 	span   time.Duration // how long something is looked at that does little
 	calm   time.Duration // how long what was started may take to become what it stays
 
-	flights  []int // calls in flight
-	keys     int   // held at the same time, on a pool
-	sessions int   // kept at the same time
-	keep     time.Duration
-	fleets   []int // hosts in view, or stored
-	audience int   // watchers of each kind of one change
-	crowd    int   // jobs due in one second
-	idle     []int // jobs that are not due
-	peers    []int // processes, with a connection each, that register or hold
-	viewers  []int // processes, with a connection each, that watch
+	flights  []int         // calls in flight
+	keys     int           // held at the same time, on a pool
+	sessions int           // kept at the same time
+	keep     time.Duration // from one renewal to the next
+	fleets   []int         // hosts in view, or stored
+	audience int           // watchers of each kind of one change
+	crowd    int           // jobs due in one second
+	idle     []int         // jobs that are not due
+	peers    []int         // processes, with a connection each, that register or hold
+	viewers  []int         // processes, with a connection each, that watch
 }
 
 // full is what `make bench` does.
 func full(rounds int) effort {
 	return effort{
 		rounds: rounds, slice: 250 * time.Millisecond, span: 6 * time.Second, calm: 3 * time.Second,
-		flights: []int{1, 16, 64}, keys: 10_000, sessions: 10_000, keep: 10 * time.Second,
+		flights: []int{1, 16, 64}, keys: 10_000, sessions: 10_000, keep: 5 * time.Second,
 		fleets: []int{1000, 10_000, 50_000}, audience: 8, crowd: 1000, idle: []int{100, 1000, 10_000},
 		peers: []int{100, 300, 1000}, viewers: []int{10, 100, 1000},
 	}

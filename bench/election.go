@@ -27,11 +27,11 @@ type arena struct {
 	slots   []*coord.Semaphore
 }
 
-// race is what is measured side by side: ours first, then the peer, then the limit.
+// race is what is measured side by side: ours first, then the peer, then the limit, and then what explains the distance.
 type race struct {
 	name string
-	min  [2]float64 // ratios to reach with most in flight: of the peer, and of the limit
-	ways [3]way
+	min  []float64 // ratios to reach with most in flight: of the peer, and of the limit
+	ways []way
 }
 
 // way is one way to do a thing.
@@ -76,12 +76,14 @@ func (b *bench) run(ctx context.Context, r race) (chart plot.Chart, results []re
 			return chart, nil, err
 		}
 		name := fmt.Sprintf("%s, %d in flight", r.name, flight)
-		peer, limit := compare(name, "/s", s[0], s[1]), compare(name, "/s", s[0], s[2])
-		if flight == slices.Max(b.flights) {
-			peer, limit = peer.atLeast(r.min[0]), limit.atLeast(r.min[1])
-		}
-		results = append(results, peer, limit)
 		for k := range s {
+			if k > 0 {
+				against := compare(name, "/s", s[0], s[k])
+				if flight == slices.Max(b.flights) && k <= len(r.min) {
+					against = against.atLeast(r.min[k-1])
+				}
+				results = append(results, against)
+			}
 			chart.Lines[k].Points = append(chart.Lines[k].Points, [2]float64{float64(flight), s[k].figure().Median})
 		}
 	}
@@ -118,11 +120,11 @@ func (a arena) close(ctx context.Context) {
 }
 
 func (a arena) races() []race {
-	least := way{"a put and a delete", a.putAndDelete}
+	least, same := way{"a put and a delete", a.putAndDelete}, way{"the same transactions, bare", a.sameTransactions}
 	return []race{
-		{"Campaign and Resign", [2]float64{1.25, 0.8}, [3]way{{"coord.Election", a.campaign}, {"concurrency.Election", a.theirCampaign}, least}},
-		{"TryCampaign and Resign", [2]float64{1.25, 0.8}, [3]way{{"coord.Election", a.try}, {"concurrency.Mutex, TryLock", a.theirTry}, least}},
-		{"Acquire and Release of a slot, a lease each", [2]float64{1, 0.5}, [3]way{
+		{"Campaign and Resign", []float64{1.25, 0.8}, []way{{"coord.Election", a.campaign}, {"concurrency.Election", a.theirCampaign}, least, same}},
+		{"TryCampaign and Resign", []float64{1.25, 0.8}, []way{{"coord.Election", a.try}, {"concurrency.Mutex, TryLock", a.theirTry}, least, same}},
+		{"Acquire and Release of a slot, a lease each", []float64{1, 0.5}, []way{
 			{"coord.Semaphore", a.acquire}, {"concurrency.Mutex, a session each", a.theirAcquire}, {"grant, put, delete, revoke", a.grantAndRevoke},
 		}},
 	}
@@ -148,6 +150,24 @@ func (a arena) putAndDelete(ctx context.Context, w int) error {
 		return err
 	}
 	_, err := a.cli.Delete(ctx, key)
+	return err
+}
+
+// sameTransactions sends what a campaign and a resignation send, and does nothing else: no session is asked, nothing is kept or watched.
+func (a arena) sameTransactions(ctx context.Context, w int) error {
+	prefix := fmt.Sprintf("/bench/same/%d/", w)
+	key, lease := fmt.Sprintf("%s%x", prefix, a.theirs.Lease()), a.theirs.Lease()
+	got, err := a.cli.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(prefix), "=", 0).WithPrefix()).
+		Then(clientv3.OpPut(key, "x", clientv3.WithLease(lease))).
+		Else(clientv3.OpPut(key, "x", clientv3.WithLease(lease)), clientv3.OpGet(key), clientv3.OpGet(prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly(),
+			clientv3.WithLimit(100), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend)), clientv3.OpGet(prefix, clientv3.WithFirstCreate()...)).
+		Commit()
+	if err != nil {
+		return err
+	}
+	_, err = a.cli.Txn(ctx).
+		If(clientv3.Compare(clientv3.CreateRevision(key), "=", got.Header.Revision), clientv3.Compare(clientv3.LeaseValue(key), "=", lease)).
+		Then(clientv3.OpDelete(key)).Else(clientv3.OpGet(key)).Commit()
 	return err
 }
 

@@ -95,20 +95,27 @@ func (b *bench) idleWith(ctx context.Context, n int) (memory, cpu series, etcd f
 
 // spentOver is the processor time that processes use over a span.
 func spentOver(ctx context.Context, span time.Duration, pids ...int) ([]time.Duration, error) {
+	return spentBy(pids, func() error { return wait(ctx, span) })
+}
+
+// spentBy is the processor time that processes use while something is done.
+func spentBy(pids []int, do func() error) ([]time.Duration, error) {
 	used := make([]time.Duration, len(pids))
-	for _, sign := range []time.Duration{-1, 1} {
+	read := func(sign time.Duration) error {
 		for i, pid := range pids {
 			now, err := processorTime(pid)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			used[i] += sign * now
 		}
-		if sign < 0 {
-			if err := wait(ctx, span); err != nil {
-				return nil, err
-			}
-		}
+		return nil
 	}
-	return used, nil
+	if err := read(-1); err != nil {
+		return nil, err
+	}
+	if err := do(); err != nil {
+		return nil, err
+	}
+	return used, read(1)
 }

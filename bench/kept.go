@@ -11,10 +11,10 @@ import (
 
 // kept measures what it costs a process to keep many leases alive. Each kind has a process of its own, and all of them run at the same
 // time: what the machine does besides is the same for all, and each is asked for its own processor time. A turn is a period
-// of renewals.
+// of renewals: all of them come in it, at whatever moment. One period says little, since a collection of garbage may fall into it.
 func (b *bench) kept(ctx context.Context) (o outcome, err error) {
 	err = b.fresh(ctx, func(m *member) error {
-		names := []string{"coord.Session", "concurrency.Session", "one stream, by a clock"}
+		names := []string{"coord.Session", "concurrency.Session", "one stream, all at once"}
 		keepers := make([]*keeper, len(names))
 		defer func() {
 			for _, k := range keepers {
@@ -48,7 +48,7 @@ func (b *bench) lookAt(ctx context.Context, names []string, keepers []*keeper) (
 	cpu, memory = make([]series, len(names)), make([]series, len(names))
 	before := make([]upkeep, len(names))
 	// In the first period everything is renewed for the first time.
-	for round := range 1 + b.few() {
+	for round := range 1 + b.rounds {
 		for i, k := range keepers {
 			if before[i], err = k.ask(); err != nil {
 				return nil, nil, err

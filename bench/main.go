@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -67,10 +68,11 @@ func run(ctx context.Context, args []string, out io.Writer) (code int, err error
 		return 64, err
 	}
 	var taken record
+	var failed error // of some cases: the others are shown, but no document is made of a part
 	if s.from != "" {
 		taken, err = readRecord(s.from)
 	} else {
-		taken, err = measure(ctx, s)
+		taken, failed, err = measure(ctx, s)
 	}
 	if err != nil {
 		return 1, err
@@ -80,7 +82,7 @@ func run(ctx context.Context, args []string, out io.Writer) (code int, err error
 	} else {
 		err = printTable(out, taken)
 	}
-	if err == nil && s.write {
+	if err = errors.Join(err, failed); err == nil && s.write {
 		err = writeDocuments(s.docs, taken)
 	}
 	if err != nil || s.check && missed(taken.Results) {
@@ -89,15 +91,16 @@ func run(ctx context.Context, args []string, out io.Writer) (code int, err error
 	return 0, nil
 }
 
-// measure takes the cases that are asked for.
-func measure(ctx context.Context, s settings) (taken record, err error) {
+// measure takes the cases that are asked for. One that fails, as where a busy machine made it lose what it held, keeps no other from being
+// taken.
+func measure(ctx context.Context, s settings) (taken record, failed, err error) {
 	chosen, err := choose(s.only)
 	if err != nil {
-		return taken, err
+		return taken, nil, err
 	}
 	b, err := newBench(ctx, s.bin, full(s.rounds))
 	if err != nil {
-		return taken, err
+		return taken, nil, err
 	}
 	defer b.close()
 	taken = record{Machine: machine(), Date: time.Now().UTC().Format(time.DateOnly), Rounds: s.rounds}
@@ -106,16 +109,20 @@ func measure(ctx context.Context, s settings) (taken record, err error) {
 		began := time.Now()
 		fmt.Fprintf(os.Stderr, "%s: ", c.name)
 		o, err := b.take(ctx, c)
+		if ctx.Err() != nil {
+			return taken, nil, context.Cause(ctx)
+		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "failed")
-			return taken, fmt.Errorf("%s: %w", c.name, err)
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", c.name, err))
+			continue
 		}
 		fmt.Fprintf(os.Stderr, "%.0f s\n", time.Since(began).Seconds())
 		taken.Results = append(taken.Results, o.results...)
 		taken.Charts = append(taken.Charts, o.charts...)
 	}
 	taken.Load[1] = load()
-	return taken, nil
+	return taken, failed, nil
 }
 
 func readRecord(path string) (r record, err error) {
