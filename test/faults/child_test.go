@@ -18,6 +18,7 @@ import (
 
 	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/internal/etcd/etcdtest"
+	"github.com/go-coord/coord/test/netns"
 	"github.com/go-coord/coord/test/run"
 )
 
@@ -128,9 +129,9 @@ func (o *office) sema(max int, mode string, stdin io.Reader, flags ...string) *r
 }
 
 // electIn is elect in another network.
-func (o *office) electIn(ns namespace, mode string, flags ...string) *run.Process {
+func (o *office) electIn(ns *netns.Namespace, mode string, flags ...string) *run.Process {
 	o.t.Helper()
-	return ns.start(o.t, o.env(), append([]string{run.Build(o.t).Conch}, o.args("elect", mode, flags)...)...)
+	return start(o.t, ns, o.env(), append([]string{run.Build(o.t).Conch}, o.args("elect", mode, flags)...)...)
 }
 
 func (o *office) env() []string { return []string{"CONCH_ENDPOINTS=" + strings.Join(o.endpoints, ",")} }

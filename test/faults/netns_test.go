@@ -2,12 +2,11 @@ package faults
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/go-coord/coord/test/netns"
 	"github.com/go-coord/coord/test/run"
 )
 
@@ -16,8 +15,9 @@ import (
 // root of a user namespace for it.
 type network struct {
 	t    *testing.T
-	home namespace
-	away namespace
+	home *netns.Namespace
+	away *netns.Namespace
+	link netns.Link // away
 }
 
 // The ends of the cable. What listens at home does so in no other network: the numbers cannot be taken.
@@ -28,20 +28,27 @@ const (
 
 func newNetwork(t *testing.T) *network {
 	t.Helper()
-	unshare := []string{program(t, "unshare", "util-linux"), "--net"}
-	if os.Getuid() != 0 {
-		unshare = append(unshare, "--user", "--map-root-user")
-	}
 	n := &network{t: t}
-	n.home = newNamespace(t, unshare)
-	n.away = newNamespace(t, n.home.enter("unshare", "--net"))
-	n.home.do(t, "ip", "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", strconv.Itoa(n.away.pid))
-	for ns, address := range map[namespace]string{n.home: homeAddress, n.away: awayAddress} {
-		ns.do(t, "ip", "link", "set", "lo", "up")
-		ns.do(t, "ip", "address", "add", address+"/24", "dev", "cable")
-		ns.do(t, "ip", "link", "set", "cable", "up")
-	}
+	n.home = n.namespace(netns.Here())
+	n.away = n.namespace(n.home)
+	n.link = netns.Link{In: n.away, Name: "cable", Address: awayAddress + "/24"}
+	n.must(netns.Cable(netns.Link{In: n.home, Name: "cable", Address: homeAddress + "/24"}, n.link))
 	return n
+}
+
+func (n *network) namespace(from *netns.Namespace) *netns.Namespace {
+	n.t.Helper()
+	ns, err := netns.New(from)
+	n.must(err)
+	n.t.Cleanup(ns.Close)
+	return ns
+}
+
+func (n *network) must(err error) {
+	n.t.Helper()
+	if err != nil {
+		n.t.Fatal(err)
+	}
 }
 
 // etcd starts a member at home that serves at two endpoints, and returns these.
@@ -56,87 +63,33 @@ func (n *network) etcd() []string {
 	}
 	endpoints := []string{homeAddress + ":2379", homeAddress + ":2378"}
 	urls := "http://" + strings.Join(endpoints, ",http://")
-	p := n.home.start(n.t, nil, etcd, "--data-dir", n.t.TempDir(), "--unsafe-no-fsync",
+	p := start(n.t, n.home, nil, etcd, "--data-dir", n.t.TempDir(), "--unsafe-no-fsync",
 		"--listen-client-urls", urls, "--advertise-client-urls", urls,
 		"--listen-peer-urls", "http://127.0.0.1:2380")
 	p.WaitLog("ready to serve client requests")
 	return endpoints
 }
 
+// filterName is that of the one filter away.
+const filterName = "test"
+
 // filter has the packets away meet a rule, as they come in, go out, or both.
 func (n *network) filter(in, out string) {
 	n.t.Helper()
-	rules := "flush ruleset\ntable inet test {\n" +
-		"chain in { type filter hook input priority 0; " + in + "; }\n" +
-		"chain out { type filter hook output priority 0; " + out + "; }\n}\n"
-	file := filepath.Join(n.t.TempDir(), "rules")
-	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
-		n.t.Fatal(err)
-	}
-	program(n.t, "nft", "nftables")
-	n.away.do(n.t, "nft", "-f", file)
+	n.must(n.away.Filter(filterName, in, out))
 }
 
 // hits is how many packets have met the rules that count.
-func (n *network) hits() (hits int) {
+func (n *network) hits() int {
 	n.t.Helper()
-	_, rest, found := strings.Cut(n.away.do(n.t, "nft", "list", "ruleset"), "counter packets ")
-	for found {
-		word, more, _ := strings.Cut(rest, " ")
-		count, err := strconv.Atoi(word)
-		if err != nil {
-			n.t.Fatal(err)
-		}
-		hits += count
-		_, rest, found = strings.Cut(more, "counter packets ")
-	}
+	hits, err := n.away.Hits(filterName)
+	n.must(err)
 	return hits
 }
 
-// namespace is a network namespace, kept by a process that sleeps in it.
-type namespace struct{ pid int }
-
-// newNamespace starts the keeper with a command that makes the namespace.
-func newNamespace(t *testing.T, unshare []string) namespace {
+// start starts a program in a namespace.
+func start(t *testing.T, ns *netns.Namespace, env []string, command ...string) *run.Process {
 	t.Helper()
-	keeper := run.StartWith(t, run.Options{Path: unshare[0], Args: append(unshare[1:], "sh", "-c", "echo up; exec sleep infinity")})
-	keeper.WaitOut("up")
-	return namespace{keeper.Pid()}
-}
-
-// enter is a command that runs another one in there, as the same process.
-func (ns namespace) enter(command ...string) []string {
-	enter := []string{"nsenter", "--target", strconv.Itoa(ns.pid), "--net"}
-	if os.Getuid() != 0 {
-		enter = append(enter, "--user", "--preserve-credentials")
-	}
-	return append(enter, command...)
-}
-
-// do runs a command in there to its end, and returns what it says.
-func (ns namespace) do(t *testing.T, command ...string) string {
-	t.Helper()
-	argv := ns.enter(command...)
-	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v: %s", strings.Join(command, " "), err, out)
-	}
-	return string(out)
-}
-
-// start starts a program in there.
-func (ns namespace) start(t *testing.T, env []string, command ...string) *run.Process {
-	t.Helper()
-	argv := ns.enter(command...)
+	argv := ns.Enter(command...)
 	return run.StartWith(t, run.Options{Path: argv[0], Args: argv[1:], Env: env})
-}
-
-// program finds a program, or says what to install.
-func program(t *testing.T, name, from string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Fatalf("%v: install %s", err, from)
-	}
-	return path
 }

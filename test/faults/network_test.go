@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/test/netns"
 	"github.com/go-coord/coord/test/run"
 )
 
@@ -19,10 +20,10 @@ import (
 func TestAHolderThatIsCutOff(t *testing.T) {
 	const offices, ttl = 6, 4 * time.Second
 	for name, cut := range map[string]func(n *network){
-		"all packets dropped": func(n *network) { n.filter("drop", "drop") },
+		"all packets dropped": func(n *network) { n.filter(netns.Drop, netns.Drop) },
 		// etcd goes on hearing the renewals, and the holder does not hear that it does.
-		"answers dropped": func(n *network) { n.filter("drop", "accept") },
-		"link down":       func(n *network) { n.away.do(n.t, "ip", "link", "set", "cable", "down") },
+		"answers dropped": func(n *network) { n.filter(netns.Drop, netns.Accept) },
+		"link down":       func(n *network) { n.must(n.link.Down()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNetwork(t)
@@ -128,22 +129,18 @@ func ended(t *testing.T, pids []int) <-chan time.Duration {
 // TestATroubledNetworkIsNoLoss has a bad network for longer than the TTL, with the defaults, and nothing happens.
 func TestATroubledNetworkIsNoLoss(t *testing.T) {
 	const quiet = 12 * time.Second
-	lossy := "numgen inc mod 5 0 counter drop" // every fifth packet: 20 %
-	// Every fiftieth packet of either direction, so that a connection comes about between two resets: who is reset in each
-	// handshake is cut off, and for that the silence that is allowed is meant.
-	reset := "tcp flags & (syn | fin | rst) == 0 numgen inc mod 50 0 counter reject with tcp reset"
 	for name, tt := range map[string]struct {
 		before, after func(n *network) // the holder's start
 		least         int              // packets that were hit
 	}{
 		"one endpoint of two away from the start": {
-			before: func(n *network) { n.filter("accept", "tcp dport 2379 counter drop") }, least: 1,
+			before: func(n *network) { n.filter(netns.Accept, "tcp dport 2379 counter drop") }, least: 1,
 		},
 		"one endpoint of two goes away": {
 			after: func(n *network) { n.filter("tcp sport 2379 counter drop", "tcp dport 2379 counter drop") }, least: 5,
 		},
-		"a fifth of the packets lost": {after: func(n *network) { n.filter(lossy, lossy) }, least: 10},
-		"a reset every few seconds":   {after: func(n *network) { n.filter(reset, reset) }, least: 3},
+		"a fifth of the packets lost": {after: func(n *network) { n.filter(netns.Lossy, netns.Lossy) }, least: 10},
+		"a reset every few seconds":   {after: func(n *network) { n.filter(netns.Reset, netns.Reset) }, least: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
