@@ -1,0 +1,68 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+)
+
+// report is what there is to say of a run.
+type report struct {
+	Seed       uint64         `json:"seed"`
+	Seconds    float64        `json:"seconds"`
+	Faults     int            `json:"faults"`
+	Missed     int            `json:"missed"`
+	Kinds      map[string]int `json:"kinds"`
+	Numbers    map[string]int `json:"numbers"`
+	Violations []violation    `json:"violations"`
+}
+
+func summarize(events []event, numbers map[string]int, found []violation) report {
+	r := report{Kinds: map[string]int{}, Numbers: numbers, Violations: found}
+	for _, e := range events {
+		switch {
+		case e.What == whatFault:
+			r.Faults++
+			r.Kinds[e.Fault]++
+		case e.What == whatMiss:
+			r.Missed++
+		case e.What == whatExit && e.Text != "":
+			numbers[e.Text]++
+		}
+	}
+	return r
+}
+
+// tell prints the report, and says how the run is to end.
+func (r report) tell(c config, stdout, stderr io.Writer) int {
+	r.Seed, r.Seconds = c.Seed, c.Span.Seconds()
+	for _, v := range r.Violations {
+		fmt.Fprintf(stderr, "chaos: VIOLATION: %s: %s\n", v.Workload, v.Text)
+	}
+	if c.JSON {
+		r.Violations = append([]violation{}, r.Violations...) // a list also where it is empty
+		if err := json.NewEncoder(stdout).Encode(r); err != nil {
+			return trouble(c, err)
+		}
+	} else {
+		r.print(stdout)
+	}
+	if len(r.Violations) > 0 {
+		return codeViolation
+	}
+	return codeFine
+}
+
+func (r report) print(w io.Writer) {
+	fmt.Fprintf(w, "seed %d: %d faults in %.0f s (%d found nobody)\n", r.Seed, r.Faults, r.Seconds, r.Missed)
+	for _, list := range []map[string]int{r.Kinds, r.Numbers} {
+		for _, name := range slices.Sorted(maps.Keys(list)) {
+			fmt.Fprintf(w, "  %6d %s\n", list[name], name)
+		}
+	}
+	fmt.Fprintf(w, "%d violations\n", len(r.Violations))
+}
