@@ -87,6 +87,9 @@ func (o options) check() (c config, err error) {
 	return c, c.folder()
 }
 
+// longestDir is what a path of a socket in the scratch leaves to the folder's own.
+const longestDir = 80
+
 // folder makes the folder of the run.
 func (c *config) folder() (err error) {
 	if !c.Keep {
@@ -98,6 +101,9 @@ func (c *config) folder() (err error) {
 	}
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return err
+	}
+	if len(c.Dir) > longestDir {
+		return fmt.Errorf("-dir %s: a path of %d bytes: want %d at most, since sockets are made below it", c.Dir, len(c.Dir), longestDir)
 	}
 	there, err := os.ReadDir(c.Dir)
 	if err == nil && len(there) > 0 {

@@ -42,7 +42,7 @@ func (a *arena) newMembers() error {
 			return err
 		}
 		if m.endpoint, m.peer = networks+fmt.Sprint(i+1)+":2379", "http://"+networks+fmt.Sprint(i+1)+":2380"; !a.Netns {
-			m.endpoint, m.peer = "unix://"+a.scratch(m.name+".sock"), "unix://"+a.scratch(m.name+".peer")
+			m.endpoint, m.peer = "unix://"+a.scratch(m.name+".sock"), "unix://"+m.name+":1" // etcd wants the one absolute, the other not
 		}
 		cluster = append(cluster, m.name+"="+m.peer)
 	}
@@ -76,7 +76,7 @@ func (m *member) start() (err error) {
 	if m.net != nil {
 		argv = m.net.Enter(argv...)
 	}
-	m.run, err = m.a.launch.start(argv, nil, m.a.path("log", m.name))
+	m.run, err = m.a.launch.start(argv, nil, m.a.scratch(), m.a.path("log", m.name))
 	return err
 }
 

@@ -48,7 +48,7 @@ const patience = time.Minute
 // live starts the part again and again, until ctx ends; then it is told to stop.
 func (p *part) live(ctx context.Context, a *arena) {
 	for ctx.Err() == nil {
-		run, err := a.launch.start(a.hosts[p.host%hosts].enter(p.argv...), append(a.environ(), p.env...), a.path("log", p.name))
+		run, err := a.launch.start(a.hosts[p.host%hosts].enter(p.argv...), append(a.environ(), p.env...), a.scratch(), a.path("log", p.name))
 		if err != nil {
 			a.history.add(event{What: whatExit, Part: p.name, Code: -1, Text: err.Error()})
 			return

@@ -38,8 +38,8 @@ type process struct {
 	code   int // 128+n: by signal n. Set before exited is closed
 }
 
-// start starts a program. What it says goes to the end of a file.
-func (l *launcher) start(argv, env []string, log string) (*process, error) {
+// start starts a program in a folder. What it says goes to the end of a file.
+func (l *launcher) start(argv, env []string, dir, log string) (*process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (l *launcher) start(argv, env []string, log string) (*process, error) {
 	defer out.Close()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append(append(plain(os.Environ()), runEnv+"="+l.mark), env...)
-	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	l.jobs <- func() { started <- cmd.Start() }
