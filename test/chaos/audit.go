@@ -29,6 +29,11 @@ func judge(a *arena, loads []workload, found []violation) (report, error) {
 		w.tally(events, numbers)
 	}
 	slices.SortStableFunc(found, func(a, b violation) int { return int(a.At - b.At) })
+	if len(found) > 0 || a.Keep {
+		if err := draw(a.path("timeline.svg"), events, found); err != nil {
+			return report{}, err
+		}
+	}
 	return summarize(events, numbers, found), nil
 }
 

@@ -91,7 +91,7 @@ type manners struct {
 // mannersOf draws them from a token: the same hold always has the same.
 func mannersOf(token uint64) manners {
 	x := token * 0x9e3779b97f4a7c15 >> 40
-	m := manners{span: 200*time.Millisecond + time.Duration(x%4000)*time.Millisecond}
+	m := manners{span: 200*time.Millisecond + time.Duration(x%2000)*time.Millisecond}
 	switch x >> 12 % 4 {
 	case 0: // it tidies up
 		m.late = 100 * time.Millisecond

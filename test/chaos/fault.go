@@ -47,7 +47,7 @@ var errMissed = errors.New("nobody to hit")
 
 // kinds are all faults, a file each group.
 func kinds() (all []kind) {
-	for _, group := range [][]kind{processFaults()} {
+	for _, group := range [][]kind{processFaults(), memberFaults(), networkFaults(), storeFaults()} {
 		all = append(all, group...)
 	}
 	return all

@@ -95,6 +95,9 @@ func play(ctx context.Context, c config, h *history) (report, error) {
 
 // calm waits until every workload gets on again.
 func (a *arena) calm(ctx context.Context, loads []workload) ([]violation, error) {
+	if err := a.disarm(ctx); err != nil { // one may have been raised without an answer
+		return nil, err
+	}
 	since := a.history.add(event{What: whatCalm})
 	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) { // a poll of a file
 		events, err := a.history.events()

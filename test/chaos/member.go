@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -41,7 +42,7 @@ func (a *arena) newMembers() error {
 		if err := a.connect(&m.net, &m.link, m.name, i+1); err != nil {
 			return err
 		}
-		if m.endpoint, m.peer = networks+fmt.Sprint(i+1)+":2379", "http://"+networks+fmt.Sprint(i+1)+":2380"; !a.Netns {
+		if m.endpoint, m.peer = memberAddress(i)+":2379", "http://"+memberAddress(i)+":2380"; !a.Netns {
 			m.endpoint, m.peer = "unix://"+a.scratch(m.name+".sock"), "unix://"+m.name+":1" // etcd wants the one absolute, the other not
 		}
 		cluster = append(cluster, m.name+"="+m.peer)
@@ -59,6 +60,9 @@ func (a *arena) newMembers() error {
 	}
 	return nil
 }
+
+// memberAddress is where a member is.
+func memberAddress(i int) string { return networks + strconv.Itoa(i+1) }
 
 // start starts the member on its data. One that runs stays.
 func (m *member) start() (err error) {

@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/go-coord/coord/internal/hold"
 )
 
 // role says what a part is, and so what can happen to it.
@@ -36,10 +39,9 @@ type part struct {
 	// office and kind are what a wrapper contends for; empty: nothing in etcd that is to be hit.
 	kind, office string
 
-	mu      sync.Mutex
-	run     *process
-	killed  bool // by a fault, in its present run
-	crashed int  // how often it could not be started
+	mu     sync.Mutex
+	run    *process
+	killed bool // by a fault, in its present run
 }
 
 // patience is how long something that has to happen is waited for, before it counts as a violation.
@@ -63,7 +65,10 @@ func (p *part) live(ctx context.Context, a *arena) {
 			p.stop(a, run)
 		}
 		p.ended(a, run)
-		pause := 50*time.Millisecond + rand.N(250*time.Millisecond)
+		pause := rand.N(300 * time.Millisecond)
+		if run.code == hold.CodeUnreachable {
+			pause += time.Second
+		}
 		select {
 		case <-time.After(pause): // as a service manager does
 		case <-ctx.Done():
@@ -124,9 +129,21 @@ func (p *part) doom() {
 // wrapper is a part that runs a child under conch.
 func (a *arena) wrapper(kind, office string, i int, flags ...string) *part {
 	name := fmt.Sprintf("%s.%s.%d", kind, office, i)
-	argv := append([]string{a.program("conch"), kind, office, "--status-file", a.scratch("status", name)}, flags...)
-	return &part{
-		name: name, role: roleWrapper, host: i, kind: kind, office: office, codes: wrapperCodes,
-		argv: append(argv, "--", a.Self, childRole, a.ledgerPath(), a.scratch("locks")),
+	p := &part{name: name, role: roleWrapper, host: i, kind: kind, office: office, codes: wrapperCodes}
+	p.argv = append([]string{a.program("conch"), kind, office, "--status-file", a.scratch("status", name)}, flags...)
+	p.command(a.child()...)
+	return p
+}
+
+// child is the usual command below a wrapper.
+func (a *arena) child() []string {
+	return []string{a.Self, childRole, a.ledgerPath(), a.scratch("locks")}
+}
+
+// command gives a wrapper a command to run, in the place of the one that it had.
+func (p *part) command(argv ...string) {
+	if i := slices.Index(p.argv, "--"); i >= 0 {
+		p.argv = p.argv[:i]
 	}
+	p.argv = append(append(p.argv, "--"), argv...)
 }

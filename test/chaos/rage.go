@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
-
-	"github.com/go-coord/coord"
 )
 
 // rage lets the faults of the schedule happen, and returns when they have all ended.
@@ -84,6 +83,6 @@ func (a *arena) progress(ctx context.Context, began time.Time) {
 // tell prints a fault where that is wanted.
 func (a *arena) tell(e event) {
 	if a.Verbose {
-		fmt.Fprintf(os.Stderr, "chaos: %9.3f %s %d %s %s %s\n", (e.At - coord.Now()).Seconds(), e.What, e.ID, e.Fault, e.Target, e.Text)
+		fmt.Fprintf(os.Stderr, "chaos: %.3f %s %d %s %s %s\n", e.At.Seconds(), e.What, e.ID, e.Fault, e.Target, strings.ReplaceAll(e.Text, "\n", ": "))
 	}
 }

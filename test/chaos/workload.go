@@ -30,6 +30,8 @@ func allWorkloads() []struct {
 		make func(ctx context.Context, a *arena) (workload, error)
 	}{
 		{"elect", newElect},
+		{"sema", newSema},
+		{"store", newStore},
 	}
 }
 
