@@ -28,7 +28,15 @@ func judge(a *arena, loads []workload, found []violation) (report, error) {
 		found = append(found, ends(w.parts(), events)...)
 		w.tally(events, numbers)
 	}
-	slices.SortStableFunc(found, func(a, b violation) int { return int(a.At - b.At) })
+	slices.SortStableFunc(found, func(a, b violation) int {
+		if (a.At == 0) != (b.At == 0) { // what is wrong at the end comes last
+			return int(b.At - a.At)
+		}
+		return int(a.At - b.At)
+	})
+	for _, v := range found {
+		a.history.add(event{What: whatViolation, Text: v.Workload + ": " + v.Text})
+	}
 	if len(found) > 0 || a.Keep {
 		if err := draw(a.path("timeline.svg"), events, found); err != nil {
 			return report{}, err

@@ -149,6 +149,9 @@ func (c config) replay() string {
 	if len(c.Workloads) < len(workloadNames()) {
 		words = append(words, "-workloads", strings.Join(c.Workloads, ","))
 	}
+	if built, err := filepath.Abs("bin"); err != nil || c.Bin != built {
+		words = append(words, "-bin", c.Bin)
+	}
 	if !c.Netns {
 		words = append(words, "-no-netns")
 	}

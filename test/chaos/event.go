@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -50,6 +51,8 @@ const (
 	whatFault, whatMiss, whatHeal what = "fault", "miss", "heal"
 	// Everything works again, and nothing happens any more; the parts are told to stop.
 	whatCalm, whatEnd what = "calm", "end"
+	// Something is wrong, as the auditor found.
+	whatViolation what = "violation"
 )
 
 // history is what happened in a run, in memory and on disk. It is the run's own half; the ledger is the other one.
@@ -101,17 +104,24 @@ func (h *history) events() ([]event, error) {
 	return all, nil
 }
 
-// save appends the ledger to the history's file, so that one file tells all.
+// save makes one file of history and ledger, in the order of time.
 func (h *history) save() error {
-	written, err := readEvents(h.ledger)
-	for _, e := range written {
-		err = errors.Join(err, note(h.file, e))
+	all, err := h.events()
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, h.file.Close())
+	if err := h.file.Truncate(0); err != nil {
+		return err
+	}
+	out := bufio.NewWriter(h.file) // nobody else writes any more
+	for _, e := range all {
+		err = errors.Join(err, note(out, e))
+	}
+	return errors.Join(err, out.Flush(), h.file.Close(), os.RemoveAll(h.ledger))
 }
 
 // note writes one line by one write: with O_APPEND nothing comes between its bytes.
-func note(file *os.File, e event) error {
+func note(file io.Writer, e event) error {
 	line, err := json.Marshal(e)
 	if err == nil {
 		_, err = file.Write(append(line, '\n'))

@@ -37,10 +37,17 @@ func summarize(events []event, numbers map[string]int, found []violation) report
 	return r
 }
 
+// mostTold is how many violations are printed: they come in swarms.
+const mostTold = 20
+
 // tell prints the report, and says how the run is to end.
 func (r report) tell(c config, stdout, stderr io.Writer) int {
 	r.Seed, r.Seconds = c.Seed, c.Span.Seconds()
-	for _, v := range r.Violations {
+	for i, v := range r.Violations {
+		if i == mostTold {
+			fmt.Fprintf(stderr, "chaos: and %d more: see history.jsonl\n", len(r.Violations)-i)
+			break
+		}
 		fmt.Fprintf(stderr, "chaos: VIOLATION: %s: %s\n", v.Workload, v.Text)
 	}
 	if c.JSON {

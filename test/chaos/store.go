@@ -104,7 +104,7 @@ func scribe(args []string) error {
 	if err := w.say(whatStart, ""); err != nil {
 		return err
 	}
-	over := time.Now().Add(2*time.Second + 2*mannersOf(w.hold.Token).span)
+	over := time.Now().Add(6*time.Second + 3*mannersOf(w.hold.Token).span) // mostly longer than its lease would last
 	for time.Now().Before(over) && ctx.Err() == nil {
 		err := file.Do(ctx, w.hold.Token, func(context.Context) error { return w.say(whatWrite, "") })
 		var refused *fence.ErrFenced
