@@ -138,7 +138,10 @@ func (c config) scratch(elem ...string) string {
 func (c config) ledgerPath() string { return c.path("ledger.jsonl") }
 
 // mark is in the environment of all that the run starts.
-func (c config) mark() string { return fmt.Sprint(c.Outer) }
+func (c config) mark() string { return markOf(c.Outer) }
+
+// markOf is the mark of the run that a process began.
+func markOf(outer int) string { return fmt.Sprint(outer) }
 
 // replay is the command that lets the same faults happen again.
 func (c config) replay() string {

@@ -31,11 +31,11 @@ func outer(c config) int {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return trouble(c, err)
+		return c.tidy(trouble(c, err))
 	}
 	pid, err := c.startInner()
 	if err != nil {
-		return trouble(c, err)
+		return c.tidy(trouble(c, err))
 	}
 	go func() {
 		for s := range signals {
@@ -133,11 +133,11 @@ func sweep(patience time.Duration) (left []string) {
 	}
 }
 
-// tidy removes the scratch, and all where nothing is to be kept.
+// tidy removes the scratch, and all where nothing is to be kept: without -dir only what is wrong is.
 func (c config) tidy(code int) int {
-	gone := c.scratch()
-	if code == codeFine && !c.Keep {
-		gone = c.Dir
+	gone := c.Dir
+	if code == codeViolation || c.Keep {
+		gone = c.scratch()
 	}
 	if err := os.RemoveAll(gone); err != nil {
 		return trouble(c, err)
@@ -149,6 +149,10 @@ func (c config) tidy(code int) int {
 }
 
 func trouble(c config, err error) int {
-	fmt.Fprintf(os.Stderr, "chaos: %v; what there is of it is in %s\n", err, c.Dir)
+	hint := "; with -dir its logs are kept"
+	if c.Keep {
+		hint = "; its logs are in " + c.Dir
+	}
+	fmt.Fprintf(os.Stderr, "chaos: %v%s\n", err, hint)
 	return codeTrouble
 }
