@@ -77,6 +77,11 @@ func child(args []string) error {
 			return err
 		}
 	}
+	if m.crowd {
+		if err := startCrowd(lock); err != nil {
+			return err
+		}
+	}
 	return m.work(w, terms)
 }
 
@@ -86,6 +91,7 @@ type manners struct {
 	stubborn bool          // SIGTERM does not end it
 	late     time.Duration // from SIGTERM to its end
 	kin      bool          // it leaves a descendant in a session of its own, which SIGTERM does not end
+	crowd    bool          // many descendants, each in a session of its own
 }
 
 // mannersOf draws them from a token: the same hold always has the same.
@@ -98,7 +104,7 @@ func mannersOf(token uint64) manners {
 	case 1:
 		m.stubborn, m.kin = true, true
 	case 2:
-		m.kin = true
+		m.kin, m.crowd = true, x>>14%4 == 0
 	}
 	return m
 }
@@ -132,6 +138,22 @@ func startKin(ledger string, lock *os.File) error {
 	cmd.ExtraFiles = []*os.File{lock}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd.Start()
+}
+
+// crowd is how many descendants a child has that has many.
+const crowd = 100
+
+// startCrowd starts many descendants that stay. They have the lock, too.
+func startCrowd(lock *os.File) error {
+	for range crowd {
+		cmd := exec.Command("sleep", "infinity")
+		cmd.ExtraFiles = []*os.File{lock}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // kin stays until it is killed.

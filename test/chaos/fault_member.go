@@ -32,6 +32,7 @@ func memberFaults() []kind {
 		fault("stop-leader-long", []int{11}, 6*s, 11*s, leading, stopped),
 		fault("stop-majority", []int{21}, s/2, 5*s, majority, stopped),
 		fault("move-leader", []int{12}, 0, 0, anyone, leads),
+		fault("replace-member", []int{32}, s/2, 2*s, anyone, replaced),
 		cut("cut-member", []int{13}, anyone),
 		cut("cut-leader", []int{13}, leading),
 	}
@@ -76,6 +77,20 @@ func stopped(_ context.Context, _ strike, m *member) (func() error, error) {
 func cutOff(_ context.Context, s strike, m *member) (func() error, error) {
 	const peers = "tcp dport 2380 drop; tcp sport 2380 drop"
 	return filtered(m.net, s.id, peers, peers)
+}
+
+// replaced takes the member out of the cluster, with all that it knows. What comes back at its place is a new one.
+func replaced(ctx context.Context, s strike, m *member) (func() error, error) {
+	status, err := m.status(ctx)
+	if err != nil {
+		return nil, errors.Join(errMissed, err)
+	}
+	_, err = s.a.client.MemberRemove(ctx, status.Header.MemberId)
+	if err != nil && ctx.Err() == nil {
+		return nil, errors.Join(errMissed, err) // refused; without an answer it may have been done
+	}
+	m.process().kill()
+	return func() error { return m.renew(status.Header.MemberId) }, nil
 }
 
 // leads makes the member the leader. That it is already, or that etcd is at it, is no reason to fail.

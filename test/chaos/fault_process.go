@@ -32,6 +32,7 @@ func processFaults() []kind {
 		stop("stop-wrapper", []int{2}, wrappers, time.Second, long, itself),
 		stop("stop-guard", []int{3}, wrappers, time.Second, long, guardOf),
 		stop("stop-child", []int{8}, wrappers, time.Second, 4*time.Second, childOf),
+		{name: "stop-tree", rows: []int{5}, lane: laneProcess, roles: wrappers, least: time.Second, most: 4 * time.Second, inject: stopTree},
 		stop("stop-both", []int{4}, fenced, 6*time.Second, long, guardOf, itself),
 		term("term-wrapper", []int{44, 45}, wrappers),
 		kill("kill-daemon", []int{49}, daemons, itself),
@@ -146,24 +147,53 @@ func killHost(_ context.Context, s strike) (string, func() error, error) {
 			continue
 		}
 		p.doom()
-		frozen := map[int]victim{}
-		for more := true; more; { // what was started before its parent stood still comes in the next round
-			more = false
-			for _, pid := range family(pid) {
-				if _, known := frozen[pid]; known {
-					continue
-				}
-				if v, ok := capture(pid); ok {
-					v.signal(unix.SIGSTOP)
-					frozen[pid], more = v, true
-				}
-			}
-		}
+		frozen := freeze(pid)
 		for _, v := range frozen {
 			v.signal(unix.SIGKILL)
-			v.release()
 		}
+		releaseAll(frozen)
 		return p.name, nil, nil
 	}
 	return "", nil, errMissed
+}
+
+// stopTree stops a child with all that it has started, as a frozen container is, and lets it go on.
+func stopTree(_ context.Context, s strike) (string, func() error, error) {
+	for _, p := range s.holders(s.turn(contenders()), true) {
+		pid := p.pid()
+		if pid != 0 {
+			pid = childOf(pid)
+		}
+		if pid == 0 {
+			continue
+		}
+		frozen := freeze(pid)
+		return fmt.Sprintf("%s %d and %d below", p.name, pid, len(frozen)-1), func() error {
+			for _, v := range frozen {
+				v.signal(unix.SIGCONT)
+			}
+			releaseAll(frozen)
+			return nil
+		}, nil
+	}
+	return "", nil, errMissed
+}
+
+// freeze stops a process and its descendants: what was started before its parent stood still comes in the next round.
+func freeze(pid int) (frozen []victim) {
+	known := map[int]bool{}
+	for more := true; more; {
+		more = false
+		for _, pid := range family(pid) {
+			if known[pid] {
+				continue
+			}
+			if v, ok := capture(pid); ok {
+				v.signal(unix.SIGSTOP)
+				frozen = append(frozen, v)
+				known[pid], more = true, true
+			}
+		}
+	}
+	return frozen
 }

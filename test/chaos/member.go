@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -83,6 +85,48 @@ func (m *member) start() (err error) {
 	m.run, err = m.a.launch.start(argv, nil, m.a.scratch(), m.a.path("log", m.name))
 	return err
 }
+
+// renew makes a new member at the place of an old one, which is not to be one any more, and starts it. The cluster takes it when all the
+// others have been connected for a while.
+func (m *member) renew(old uint64) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for there := false; !there; {
+		if there, err = m.rejoin(ctx, old); err != nil && ctx.Err() != nil {
+			return fmt.Errorf("replace member %s: %w", m.name, err)
+		}
+		time.Sleep(50 * time.Millisecond) // the cluster tells nobody that it would take one now
+	}
+	if err := os.RemoveAll(m.a.scratch(m.name)); err != nil {
+		return err
+	}
+	if !slices.Contains(m.args, existing) {
+		m.args = append(m.args, existing)
+	}
+	return m.start()
+}
+
+// rejoin takes one step on the way: the old member goes, then the new one comes. It reports whether that is there.
+func (m *member) rejoin(ctx context.Context, old uint64) (bool, error) {
+	list, err := m.a.client.MemberList(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, other := range list.Members {
+		switch {
+		case other.ID == old:
+			_, err := m.a.client.MemberRemove(ctx, old)
+			return false, err
+		case slices.Contains(other.PeerURLs, m.peer):
+			return true, nil
+		}
+	}
+	_, err = m.a.client.MemberAdd(ctx, []string{m.peer})
+	return false, err
+}
+
+// existing makes a member one of a cluster that is there.
+const existing = "--initial-cluster-state=existing"
 
 // ready waits until the member serves, which takes a leader.
 func (m *member) ready(ctx context.Context) error {

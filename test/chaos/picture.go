@@ -119,7 +119,7 @@ func (p *picture) x(at time.Duration) float64 { return nameWidth + (at-p.from).S
 func (p *picture) write(b *bytes.Buffer) {
 	height := (len(p.names) + 2) * rowHeight
 	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%d" font-family="sans-serif" font-size="11">`+"\n", p.x(p.to)+20, height)
-	b.WriteString("<style>.ended{fill:#4a8}.killed{fill:#8ac}.overlap{fill:#d22}.fault{fill:#e93}.wrong{stroke:#d22}.grid{stroke:#ddd}</style>\n")
+	b.WriteString("<style>.ended{fill:#4a8}.killed{fill:#8ac}.overlap{fill:#d22}.fault{fill:#e93}.wrong{stroke:#d22;stroke-width:2}.grid{stroke:#ddd}</style>\n")
 	for at := p.from.Truncate(time.Second) + time.Second; at < p.to; at += time.Second {
 		fmt.Fprintf(b, `<line class="grid" x1="%[1].1f" x2="%[1].1f" y1="14" y2="%[2]d"/>`+"\n", p.x(at), height)
 		if at%(5*time.Second) == 0 {
