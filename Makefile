@@ -101,6 +101,13 @@ WITHIN ?= 40m
 soak: ## play DAYS of jobs WITHIN a time, and CHURN for another: nothing may grow (docs/soak.md)
 	CGO_ENABLED=0 $(GO) test ./test/soak -count=1 -v -timeout 24h -soak.for=$(CHURN) -soak.days=$(DAYS) -soak.within=$(WITHIN)
 
+# How long `make chaos` lets faults happen, and what else it is told, as in CHAOS='-seed 7 -v'.
+DURATION ?= 60s
+
+.PHONY: chaos
+chaos: build $(BIN)/etcd ## break a real cluster, and audit what happened: DURATION=1h, CHAOS='-seed 7'
+	$(GO) run ./test/chaos -for $(DURATION) $(CHAOS)
+
 .PHONY: ci
 ci: ## everything that has to pass before a change lands
 	bash .ci/run

@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -162,6 +163,65 @@ func TestMutantsAndTheirTableAreUpToDate(t *testing.T) {
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("go run ./test/mutants -check: %v\n%s", err, out)
+	}
+}
+
+// chaosFault is the name of a kind of fault in the source of test/chaos, or in docs/faults.md.
+var (
+	chaosFault = regexp.MustCompile("\\b(?:kill|stop|term|fault|cut|linked|at)\\(\"([a-z0-9-]+)\"|\\{name: \"([a-z0-9-]+)\"")
+	namedFault = regexp.MustCompile("`([a-z0-9]+(?:-[a-z0-9]+)*)`")
+	matrixRow  = regexp.MustCompile(`^\| (\d+a?) \|`)
+)
+
+// lastRow is the number of the last row of the matrix.
+const lastRow = 54
+
+func TestEveryFaultIsCoveredByWhatExists(t *testing.T) {
+	t.Parallel()
+	exist, faults := tests(t), map[string]bool{}
+	for _, f := range checkout(t) {
+		if strings.HasPrefix(f.Name, "test/chaos/fault_") {
+			for _, m := range chaosFault.FindAllStringSubmatch(string(f.Data), -1) {
+				faults[m[1]+m[2]] = false
+			}
+		}
+	}
+	doc := string(document(t, "docs/faults.md").Data)
+	for _, m := range evidence.FindAllStringSubmatch(doc, -1) {
+		if !exist[m[1]] {
+			t.Errorf("docs/faults.md names %s, which does not exist", m[1])
+		}
+	}
+	rows := map[string]bool{}
+	for line := range strings.Lines(doc) {
+		row := matrixRow.FindStringSubmatch(line)
+		_, chaos, _ := strings.Cut(line, "chaos: ")
+		if row != nil {
+			rows[row[1]] = true
+			if !evidence.MatchString(line) && chaos == "" && !strings.Contains(line, "| not run: ") {
+				t.Errorf("docs/faults.md: row %s names nothing that covers it, and not why", row[1])
+			}
+		}
+		for _, m := range namedFault.FindAllStringSubmatch(chaos, -1) {
+			if _, known := faults[m[1]]; !known && row != nil {
+				t.Errorf("docs/faults.md: row %s: test/chaos has no fault %s", row[1], m[1])
+			}
+		}
+		for _, m := range namedFault.FindAllStringSubmatch(line, -1) {
+			if _, known := faults[m[1]]; known {
+				faults[m[1]] = true
+			}
+		}
+	}
+	for name, told := range faults {
+		if !told {
+			t.Errorf("docs/faults.md does not tell of the fault %s of test/chaos", name)
+		}
+	}
+	for n := 1; n <= lastRow; n++ {
+		if !rows[strconv.Itoa(n)] {
+			t.Errorf("docs/faults.md has no row %d", n)
+		}
 	}
 }
 
