@@ -66,10 +66,21 @@ func (o offices) audit(events []event) (found []violation) {
 
 func (o offices) tally(events []event, numbers map[string]int) {
 	for _, name := range o.names {
-		for _, e := range holds(events, name) {
-			if e.What == whatStart {
-				numbers["holds"]++
-			}
+		count(holds(events, name), numbers)
+	}
+}
+
+// count counts the holds of an office or slot, and how often one followed another.
+func count(events []event, numbers map[string]int) {
+	before := false
+	for _, e := range events {
+		switch {
+		case e.What != whatStart:
+			continue
+		case before:
+			numbers["hand-overs"]++
 		}
+		numbers["holds"]++
+		before = true
 	}
 }

@@ -84,10 +84,7 @@ func (s strike) happen(ctx context.Context, st step) error {
 	if heal == nil {
 		return nil
 	}
-	select {
-	case <-time.After(st.lasts):
-	case <-ctx.Done():
-	}
+	sleep(ctx, st.lasts)
 	if err := heal(); err != nil {
 		return fmt.Errorf("end %s: %w", st.kind.name, err)
 	}

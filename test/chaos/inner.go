@@ -36,7 +36,11 @@ func inner(text string) int {
 	if err != nil {
 		return trouble(c, err)
 	}
-	fmt.Fprintf(os.Stderr, "chaos: seed %d, for %v\n", c.Seed, c.Span)
+	where := "in network namespaces"
+	if !c.Netns {
+		where = "on sockets, without the faults of the network"
+	}
+	fmt.Fprintf(os.Stderr, "chaos: seed %d, for %v, %s\n", c.Seed, c.Span, where)
 	r, err := play(ctx, c, h)
 	err = errors.Join(err, h.save())
 	switch {

@@ -69,10 +69,7 @@ func (p *part) live(ctx context.Context, a *arena) {
 		if run.code == hold.CodeUnreachable {
 			pause += time.Second
 		}
-		select {
-		case <-time.After(pause): // as a service manager does
-		case <-ctx.Done():
-		}
+		sleep(ctx, pause) // as a service manager does
 	}
 }
 

@@ -18,39 +18,50 @@ func (a *arena) rage(ctx context.Context, parts []*part) error {
 	faults := slices.DeleteFunc(kinds(), func(k kind) bool {
 		return !slices.Contains(a.Faults, k.name) || k.netns && !a.Netns || !k.concerns(parts)
 	})
+	if len(faults) == 0 {
+		return errors.New("no fault that was asked for can happen here to these workloads")
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	began := time.Now()
-	var running sync.WaitGroup
-	var mu sync.Mutex
-	var failed error
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	running.Go(func() { a.progress(ctx, began) })
-	var raging sync.WaitGroup
+	var raging, telling sync.WaitGroup
 	for _, steps := range schedule(a.Seed, a.Span, faults) {
 		raging.Go(func() {
-			for _, st := range steps {
-				select {
-				case <-time.After(time.Until(began.Add(st.at))):
-				case <-ctx.Done():
-					return
-				}
-				if err := (strike{a, parts, st.id, st.target}).happen(ctx, st); err != nil {
-					mu.Lock()
-					failed = errors.Join(failed, err)
-					mu.Unlock()
-					stop()
-				}
+			if err := a.follow(ctx, began, parts, steps); err != nil {
+				stop(err)
 			}
 		})
 	}
+	telling.Go(func() { a.progress(ctx, began) })
 	raging.Wait()
-	select { // the workloads have their time, whatever faults there are
-	case <-time.After(time.Until(began.Add(a.Span))):
-	case <-ctx.Done():
+	sleep(ctx, time.Until(began.Add(a.Span))) // the workloads have their time, whatever faults there are
+	err := context.Cause(ctx)
+	stop(nil)
+	telling.Wait()
+	return err
+}
+
+// follow lets the faults of one lane happen, each at its time.
+func (a *arena) follow(ctx context.Context, began time.Time, parts []*part, steps []step) error {
+	for _, st := range steps {
+		if !sleep(ctx, time.Until(began.Add(st.at))) {
+			return nil
+		}
+		if err := (strike{a, parts, st.id, st.target}).happen(ctx, st); err != nil {
+			return err
+		}
 	}
-	stop()
-	running.Wait()
-	return failed
+	return nil
+}
+
+// sleep waits for a time to pass, or for ctx to end: then it is false.
+func sleep(ctx context.Context, span time.Duration) bool {
+	select {
+	case <-time.After(span):
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // concerns reports whether there is any part that the fault can happen to.
@@ -60,13 +71,7 @@ func (k kind) concerns(parts []*part) bool {
 
 // progress prints a line every ten seconds.
 func (a *arena) progress(ctx context.Context, began time.Time) {
-	for tick := time.NewTicker(10 * time.Second); ; {
-		select {
-		case <-ctx.Done():
-			tick.Stop()
-			return
-		case <-tick.C:
-		}
+	for sleep(ctx, 10*time.Second) {
 		events, err := a.history.events()
 		if err != nil {
 			continue // it will be told at the end

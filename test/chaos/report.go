@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // report is what there is to say of a run.
@@ -18,11 +19,12 @@ type report struct {
 	Missed     int            `json:"missed"`
 	Kinds      map[string]int `json:"kinds"`
 	Numbers    map[string]int `json:"numbers"`
+	Outcomes   map[string]int `json:"outcomes"` // of wrappers, as their status files say it
 	Violations []violation    `json:"violations"`
 }
 
 func summarize(events []event, numbers map[string]int, found []violation) report {
-	r := report{Kinds: map[string]int{}, Numbers: numbers, Violations: found}
+	r := report{Kinds: map[string]int{}, Numbers: numbers, Outcomes: map[string]int{}, Violations: found}
 	for _, e := range events {
 		switch {
 		case e.What == whatFault:
@@ -31,7 +33,7 @@ func summarize(events []event, numbers map[string]int, found []violation) report
 		case e.What == whatMiss:
 			r.Missed++
 		case e.What == whatExit && e.Text != "":
-			numbers[e.Text]++
+			r.Outcomes[e.Text]++
 		}
 	}
 	return r
@@ -65,11 +67,15 @@ func (r report) tell(c config, stdout, stderr io.Writer) int {
 }
 
 func (r report) print(w io.Writer) {
-	fmt.Fprintf(w, "seed %d: %d faults in %.0f s (%d found nobody)\n", r.Seed, r.Faults, r.Seconds, r.Missed)
-	for _, list := range []map[string]int{r.Kinds, r.Numbers} {
-		for _, name := range slices.Sorted(maps.Keys(list)) {
-			fmt.Fprintf(w, "  %6d %s\n", list[name], name)
+	fmt.Fprintf(w, "seed %d: %d faults in %.0f s (%d more found nobody), %d violations\n", r.Seed, r.Faults, r.Seconds, r.Missed, len(r.Violations))
+	for _, list := range []struct {
+		title string
+		of    map[string]int
+	}{{"faults", r.Kinds}, {"done", r.Numbers}, {"wrappers ended", r.Outcomes}} {
+		var words []string
+		for _, name := range slices.Sorted(maps.Keys(list.of)) {
+			words = append(words, fmt.Sprintf("%s %d", name, list.of[name]))
 		}
+		fmt.Fprintf(w, "%s: %s\n", list.title, strings.Join(words, ", "))
 	}
-	fmt.Fprintf(w, "%d violations\n", len(r.Violations))
 }

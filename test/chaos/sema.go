@@ -57,5 +57,7 @@ func (s *sema) audit(events []event) (found []violation) {
 }
 
 func (s *sema) tally(events []event, numbers map[string]int) {
-	offices{names: []string{s.name}}.tally(events, numbers)
+	for _, own := range s.bySlot(events) {
+		count(own, numbers)
+	}
 }

@@ -82,7 +82,7 @@ func fenced(workload string, events []event) (found []violation) {
 const (
 	scribeRole = "scribe"
 	// scribePause is how long a scribe thinks between two writes.
-	scribePause = 50 * time.Millisecond
+	scribePause = 100 * time.Millisecond
 )
 
 // scribe writes under its token, again and again: scribe LEDGER FILE. What it writes is a line in the ledger, while it has the lock
@@ -114,10 +114,7 @@ func scribe(args []string) error {
 		case err != nil && ctx.Err() == nil:
 			return err
 		}
-		select {
-		case <-time.After(scribePause):
-		case <-ctx.Done():
-		}
+		sleep(ctx, scribePause)
 	}
 	return w.say(whatStop, "")
 }
