@@ -121,7 +121,7 @@ func (p *picture) write(b *bytes.Buffer) {
 	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%d" font-family="sans-serif" font-size="11">`+"\n", p.x(p.to)+20, height)
 	b.WriteString("<style>.ended{fill:#4a8}.killed{fill:#8ac}.overlap{fill:#d22}.fault{fill:#e93}.wrong{stroke:#d22;stroke-width:2}.grid{stroke:#ddd}</style>\n")
 	for at := p.from.Truncate(time.Second) + time.Second; at < p.to; at += time.Second {
-		fmt.Fprintf(b, `<line class="grid" x1="%[1].1f" x2="%[1].1f" y1="14" y2="%[2]d"/>`+"\n", p.x(at), height)
+		fmt.Fprintf(b, `<line class="grid" x1="%.1[1]f" x2="%.1[1]f" y1="14" y2="%[2]d"/>`+"\n", p.x(at), height)
 		if at%(5*time.Second) == 0 {
 			fmt.Fprintf(b, `<text x="%.1f" y="11">%.0f s</text>`+"\n", p.x(at), at.Seconds())
 		}
@@ -136,7 +136,7 @@ func (p *picture) write(b *bytes.Buffer) {
 	}
 	for _, v := range p.wrong {
 		if v.At >= p.from && v.At <= p.to {
-			fmt.Fprintf(b, `<line class="wrong" x1="%[1].1f" x2="%[1].1f" y1="14" y2="%[2]d"><title>%[3]s</title></line>`+"\n", p.x(v.At), height, escape(v.Text))
+			fmt.Fprintf(b, `<line class="wrong" x1="%.1[1]f" x2="%.1[1]f" y1="14" y2="%[2]d"><title>%[3]s</title></line>`+"\n", p.x(v.At), height, escape(v.Text))
 		}
 	}
 	b.WriteString("</svg>\n")
