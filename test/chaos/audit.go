@@ -93,9 +93,24 @@ func ends(parts []*part, events []event) (found []violation) {
 		case e.What == whatStuck:
 			found = append(found, violationf(p.name, e.At, "process %d did not end within %v of SIGTERM", e.Pid, time.Duration(patience)))
 		case e.What != whatExit || e.Target == "killed" && e.Code == killed:
+		case outcomeCode(e.Text) != 0 && e.Code != outcomeCode(e.Text):
+			found = append(found, violationf(p.name, e.At, "process %d ended with code %d, outcome %q: want code %d", e.Pid, e.Code, e.Text, outcomeCode(e.Text)))
 		case !slices.Contains(p.codes, e.Code):
 			found = append(found, violationf(p.name, e.At, "process %d ended with code %d, outcome %q: want one of %v", e.Pid, e.Code, e.Text, p.codes))
 		}
 	}
 	return found
+}
+
+// outcomeCode is the one code that goes with an outcome of a status file; 0: the code is the child's, or there is no outcome.
+func outcomeCode(outcome string) int {
+	switch hold.Result(outcome) {
+	case hold.ResultLost, hold.ResultEvicted:
+		return hold.CodeLost
+	case hold.ResultUnreachable:
+		return hold.CodeUnreachable
+	case hold.ResultSignalled:
+		return hold.SignalCode(int(syscall.SIGTERM)) // no other signal is sent to who waits
+	}
+	return 0
 }
