@@ -26,7 +26,8 @@
 //	      └─ their guards, and below these chaos (child): it writes what it does into the ledger
 //
 // The inner process is killed by the kernel when the outer one dies, and so are the processes that it starts; a namespace ends
-// with the processes in it. So nothing outlives a run, however that ends.
+// with the processes in it. So no process and no network outlives a run, however that ends; only its folder does where the outer
+// process is killed with -9.
 //
 // # How it judges
 //

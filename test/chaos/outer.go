@@ -22,8 +22,12 @@ import (
 // innerEnv makes this program the inner process, and has its config.
 const innerEnv = "CHAOS_INNER"
 
-// linger is how long what the inner process has left may take to end by itself.
-const linger = 15 * time.Second
+// linger is how long what the inner process has left may take to end by itself: guards, which try to release; a moment, where the
+// inner process was killed, and etcd with it.
+const (
+	linger = 15 * time.Second
+	moment = 2 * time.Second
+)
 
 // outer starts the inner process, hands signals on to it, ends what is left of it, and removes the folder of the run.
 func outer(c config) int {
@@ -42,8 +46,8 @@ func outer(c config) int {
 			_ = syscall.Kill(pid, s.(syscall.Signal)) // our child, not reaped before we end
 		}
 	}()
-	code := await(pid)
-	if left := sweep(linger); len(left) > 0 {
+	code, patience := await(pid)
+	if left := sweep(patience); len(left) > 0 {
 		fmt.Fprintf(os.Stderr, "chaos: left behind, and killed: %s\n", strings.Join(left, ", "))
 		code = max(code, codeViolation)
 	}
@@ -91,20 +95,20 @@ func networked() ([]string, error) {
 	return netns.Unshare()
 }
 
-// await waits for the end of a child, and reaps the orphans meanwhile.
-func await(pid int) int {
+// await waits for the end of a child, and reaps the orphans meanwhile. It returns its code, and how long to wait for what it leaves.
+func await(pid int) (int, time.Duration) {
 	for {
 		var status syscall.WaitStatus
 		ended, err := syscall.Wait4(-1, &status, 0, nil)
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			return codeTrouble
+			return codeTrouble, moment
 		case ended == pid && status.Signaled():
 			fmt.Fprintf(os.Stderr, "chaos: the inner process was killed: %v\n", status.Signal())
-			return codeTrouble
+			return codeTrouble, moment
 		case ended == pid:
-			return status.ExitStatus()
+			return status.ExitStatus(), linger
 		}
 	}
 }
