@@ -11,20 +11,21 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/go-coord/coord/coordination"
+	"github.com/go-coord/coord/internal/linear"
 )
 
 // history lets many clients loose on few keys and looks for an order in which all that they were told is right.
 func (c *trial) history() {
 	began := time.Now()
 	done := c.play(began)
-	if err := judge(done, c.Patience); err != nil {
+	if err := linear.JudgeLocks(done, c.Patience); err != nil {
 		c.Errorf("%v", err)
 	}
 	tally, unknown := map[string]int{}, 0
 	var last any
 	for _, op := range done {
 		tally[outcome(op)]++
-		if op.Output.(answer).unknown {
+		if op.Output.(linear.Answer).Unknown {
 			unknown, last = unknown+1, op.Metadata
 		}
 	}
@@ -36,16 +37,16 @@ func (c *trial) history() {
 
 // outcome names what became of a call, for people.
 func outcome(op porcupine.Operation) string {
-	in, out := op.Input.(call), op.Output.(answer)
+	in, out := op.Input.(linear.Call), op.Output.(linear.Answer)
 	switch {
-	case out.unknown:
-		return string(in.kind) + " unknown"
-	case in.kind == release:
-		return string(in.kind)
-	case out.held:
-		return string(in.kind) + " true"
+	case out.Unknown:
+		return string(in.Kind) + " unknown"
+	case in.Kind == linear.Release:
+		return string(in.Kind)
+	case out.Held:
+		return string(in.Kind) + " true"
 	}
-	return string(in.kind) + " false"
+	return string(in.Kind) + " false"
 }
 
 // play makes the calls. Trouble, if there is any, lasts as long.
@@ -135,24 +136,24 @@ func (p *player) ttl() time.Duration { return p.TTL + rand.N(p.TTL) }
 
 func (p *player) acquire(key string) {
 	var lease coordination.Lease
-	got := p.call(call{kind: acquire, key: key}, &lease, func(ctx context.Context) (held bool, err error) {
+	got := p.call(linear.Call{Kind: linear.Acquire, Key: key}, &lease, func(ctx context.Context) (held bool, err error) {
 		lease, held, err = p.locker.Acquire(ctx, key, owner, p.ttl())
 		return held, err
 	})
-	if got.held {
+	if got.Held {
 		p.held[key] = lease
 	}
 }
 
 func (p *player) renew(lease coordination.Lease) {
 	var next coordination.Lease
-	got := p.call(call{kind: renew, key: lease.Key, token: lease.Token}, &next, func(ctx context.Context) (held bool, err error) {
+	got := p.call(linear.Call{Kind: linear.Renew, Key: lease.Key, Token: lease.Token}, &next, func(ctx context.Context) (held bool, err error) {
 		next, held, err = p.locker.Renew(ctx, lease, p.ttl())
 		return held, err
 	})
 	switch current := p.held[lease.Key]; {
-	case got.unknown || current.Token != lease.Token:
-	case got.held:
+	case got.Unknown || current.Token != lease.Token:
+	case got.Held:
 		p.held[lease.Key] = next
 	default:
 		delete(p.held, lease.Key)
@@ -162,28 +163,28 @@ func (p *player) renew(lease coordination.Lease) {
 
 func (p *player) release(lease coordination.Lease) {
 	p.stale[lease.Key] = lease
-	p.call(call{kind: release, key: lease.Key, token: lease.Token}, &coordination.Lease{}, func(ctx context.Context) (bool, error) {
+	p.call(linear.Call{Kind: linear.Release, Key: lease.Key, Token: lease.Token}, &coordination.Lease{}, func(ctx context.Context) (bool, error) {
 		return false, p.locker.Release(ctx, lease)
 	})
 }
 
 // call makes one call and writes it down with the lease that came of it.
-func (p *player) call(in call, lease *coordination.Lease, do func(context.Context) (bool, error)) answer {
+func (p *player) call(in linear.Call, lease *coordination.Lease, do func(context.Context) (bool, error)) linear.Answer {
 	ctx, cancel := context.WithTimeout(p.Context(), p.patience())
 	defer cancel()
 	op := porcupine.Operation{ClientId: p.id, Input: in, Call: p.clock.Add(1)}
 	held, err := do(ctx)
-	out := answer{held: held && err == nil, at: time.Since(p.began), unknown: err != nil}
+	out := linear.Answer{Held: held && err == nil, At: time.Since(p.began), Unknown: err != nil}
 	op.Return = p.clock.Add(1)
 	switch {
 	case err != nil:
 		op.Return, op.Metadata = math.MaxInt64, err
 	case held:
-		out.token, out.expires = lease.Token, lease.ExpiresAt.Sub(p.began)
+		out.Token, out.Expires = lease.Token, lease.ExpiresAt.Sub(p.began)
 	}
 	op.Output = out
 	p.done = append(p.done, op)
-	if !out.held {
+	if !out.Held {
 		time.Sleep(rand.N(p.TTL / 50)) // who is refused looks again a little later
 	}
 	return out

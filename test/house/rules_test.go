@@ -90,9 +90,13 @@ var rules = []rule{
 	},
 	{
 		Of:    []string{"./coordination/locktest"},
-		May:   []string{"std", "./coordination", "github.com/anishathalye/porcupine"},
+		May:   []string{"std", "./coordination", "./internal/linear", "github.com/anishathalye/porcupine"},
 		Never: append(append([]string{"./coordination/memlock"}, redis...), anyEtcd...),
 		Why:   "whoever tests a Locker of their own gets the suite, and no store",
+	},
+	{
+		Of: []string{"./internal/linear"}, May: []string{"std", "github.com/anishathalye/porcupine"},
+		Why: "what is right is judged by what was told, whoever was asked",
 	},
 	{
 		Of: []string{"./internal/hold", "./internal/cron/nearest"}, May: []string{"std"},
@@ -200,7 +204,7 @@ var onlyBy = []struct {
 		Why: "one Locker speaks to Redis, and nothing else does",
 	},
 	{
-		Package: "github.com/anishathalye/porcupine/...", By: []string{"./coordination/locktest", "./test/..."},
+		Package: "github.com/anishathalye/porcupine/...", By: []string{"./internal/linear", "./coordination/locktest", "./test/..."},
 		Why: "a library for tests reaches users by the suite that they import for theirs",
 	},
 	{

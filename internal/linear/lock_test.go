@@ -1,6 +1,7 @@
-package locktest
+package linear
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -11,16 +12,16 @@ import (
 
 // did is one call of a made-up history. Calls are one after the other, unless they say until when they last.
 type did struct {
-	call
-	answer
+	Call
+	Answer
 	lasts int64 // so many further calls begin before it returns
 }
 
 func historyOf(calls []did) []porcupine.Operation {
 	var history []porcupine.Operation
 	for i, d := range calls {
-		op := porcupine.Operation{Input: d.call, Output: d.answer, Call: int64(10 * i), Return: int64(10*i) + 5 + 10*d.lasts}
-		if d.unknown {
+		op := porcupine.Operation{Input: d.Call, Output: d.Answer, Call: int64(10 * i), Return: int64(10*i) + 5 + 10*d.lasts}
+		if d.Unknown {
 			op.Return = math.MaxInt64
 		}
 		history = append(history, op)
@@ -30,26 +31,26 @@ func historyOf(calls []did) []porcupine.Operation {
 
 // granted, refused and so on are calls at a second of the history.
 func granted(token uint64, at, until time.Duration) did {
-	return did{call: call{kind: acquire, key: "k"}, answer: answer{held: true, token: token, expires: until * time.Second, at: at * time.Second}}
+	return did{Call: Call{Kind: Acquire, Key: "k"}, Answer: Answer{Held: true, Token: token, Expires: until * time.Second, At: at * time.Second}}
 }
 
 func refused(at time.Duration) did {
-	return did{call: call{kind: acquire, key: "k"}, answer: answer{at: at * time.Second}}
+	return did{Call: Call{Kind: Acquire, Key: "k"}, Answer: Answer{At: at * time.Second}}
 }
 
 func renewed(token uint64, at, until time.Duration) did {
-	return did{call: call{kind: renew, key: "k", token: token}, answer: answer{held: true, token: token, expires: until * time.Second, at: at * time.Second}}
+	return did{Call: Call{Kind: Renew, Key: "k", Token: token}, Answer: Answer{Held: true, Token: token, Expires: until * time.Second, At: at * time.Second}}
 }
 
 func over(token uint64, at time.Duration) did {
-	return did{call: call{kind: renew, key: "k", token: token}, answer: answer{at: at * time.Second}}
+	return did{Call: Call{Kind: Renew, Key: "k", Token: token}, Answer: Answer{At: at * time.Second}}
 }
 
 func released(token uint64, at time.Duration) did {
-	return did{call: call{kind: release, key: "k", token: token}, answer: answer{at: at * time.Second}}
+	return did{Call: Call{Kind: Release, Key: "k", Token: token}, Answer: Answer{At: at * time.Second}}
 }
 
-func unknown(d did) did { d.answer = answer{unknown: true}; return d }
+func unknown(d did) did { d.Answer = Answer{Unknown: true}; return d }
 
 func lasting(n int64, d did) did { d.lasts = n; return d }
 
@@ -88,7 +89,7 @@ func TestWhatALockMaySay(t *testing.T) {
 		"an unknown release of another token frees nothing":  {[]did{granted(1, 0, 9), unknown(released(7, 0)), granted(2, 3, 9)}, false},
 		"an unknown renewal leaves the old end":              {[]did{granted(1, 0, 9), unknown(renewed(1, 0, 0)), granted(2, 9, 19)}, true},
 	} {
-		if err := judge(historyOf(row.calls), time.Minute); (err == nil) != row.ok {
+		if err := JudgeLocks(historyOf(row.calls), time.Minute); (err == nil) != row.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -97,15 +98,15 @@ func TestWhatALockMaySay(t *testing.T) {
 func TestKeysAreLocksOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	other := granted(1, 0, 9)
-	other.key = "other"
-	if err := judge(historyOf([]did{granted(1, 0, 9), other}), time.Minute); err != nil {
+	other.Key = "other"
+	if err := JudgeLocks(historyOf([]did{granted(1, 0, 9), other}), time.Minute); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestAConflictIsShown(t *testing.T) {
 	t.Parallel()
-	err := judge(historyOf([]did{granted(1, 0, 9), unknown(released(7, 0)), released(8, 1), renewed(1, 2, 20), granted(2, 3, 9), refused(4)}), time.Minute)
+	err := JudgeLocks(historyOf([]did{granted(1, 0, 9), unknown(released(7, 0)), released(8, 1), renewed(1, 2, 20), granted(2, 3, 9), refused(4)}), time.Minute)
 	if err == nil {
 		t.Fatal("no conflict")
 	}
@@ -127,8 +128,8 @@ func TestASearchThatTakesTooLongIsNoVerdict(t *testing.T) {
 		calls = append(calls, unknown(released(uint64(i), 0)), lasting(60, granted(uint64(i+1), 0, 0)), lasting(60, refused(0)))
 	}
 	calls = append(calls, granted(1, 0, 9), granted(1, 0, 9))
-	err := judge(historyOf(calls), 20*time.Millisecond)
-	if err == nil || !strings.Contains(err.Error(), "no order found in 20ms") {
+	err := JudgeLocks(historyOf(calls), 20*time.Millisecond)
+	if !errors.Is(err, ErrUndecided) || !strings.Contains(err.Error(), "no order found in 20ms") {
 		t.Error(err)
 	}
 }
