@@ -27,13 +27,16 @@ type event struct {
 	Slot  string `json:"slot,omitempty"`  // of a semaphore
 	Token uint64 `json:"token,omitempty"` // CONCH_REV
 	Pid   int    `json:"pid,omitempty"`
+	// Of a call of a program's, and of what it was told: what is written or read, and until when a lease is good.
+	Value string        `json:"value,omitempty"`
+	Until time.Duration `json:"until,omitempty"`
 	// Of a part, and of what it starts.
 	Part string `json:"part,omitempty"`
 	Code int    `json:"code,omitempty"` // how it ended, 128+n: by signal n
 	// Of a fault.
 	Fault  string `json:"fault,omitempty"`
 	Target string `json:"target,omitempty"`
-	ID     int    `json:"id,omitempty"` // tells faults of a run apart: its injection and its end have the same
+	ID     int    `json:"id,omitempty"` // tells faults of a run apart: its injection and its end have the same; so calls of a process
 	// Text is what else there is to say, for people and for one workload.
 	Text string `json:"text,omitempty"`
 }

@@ -18,7 +18,7 @@ const settle = 25 * time.Second
 
 // stays are the areas of keys that remain when all is over, by design: what was learned, not what is held.
 func stays() []string {
-	return []string{hold.AreaRange(hold.AreaLast)}
+	return []string{hold.AreaRange(hold.AreaLast), registerPrefix}
 }
 
 // leaks waits until nothing of the run is left, and says what is left when the time is over.

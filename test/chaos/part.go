@@ -132,6 +132,14 @@ func (a *arena) wrapper(kind, office string, i int, flags ...string) *part {
 	return p
 }
 
+// ours is a part that is a program of our own.
+func (a *arena) ours(role, name string, i int) *part {
+	return &part{
+		name: fmt.Sprintf("%s.%s.%d", role, name, i), role: roleProgram, host: i, argv: []string{a.Self, role, a.ledgerPath(), name},
+		codes: []int{hold.CodeOK, hold.SignalCode(int(syscall.SIGTERM))}, // the latter before it listens
+	}
+}
+
 // child is the usual command below a wrapper.
 func (a *arena) child() []string {
 	return []string{a.Self, childRole, a.ledgerPath(), a.scratch("locks")}

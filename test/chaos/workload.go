@@ -32,6 +32,7 @@ func allWorkloads() []struct {
 		{"elect", newElect},
 		{"sema", newSema},
 		{"store", newStore},
+		{"locks", newLocks},
 	}
 }
 
