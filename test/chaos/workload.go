@@ -33,6 +33,7 @@ func allWorkloads() []struct {
 		{"sema", newSema},
 		{"store", newStore},
 		{"locks", newLocks},
+		{"presence", newPresence},
 	}
 }
 
