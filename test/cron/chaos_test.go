@@ -15,6 +15,7 @@ import (
 	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/etcd/etcdtest"
 	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/test/ticks"
 )
 
 const (
@@ -79,7 +80,7 @@ func TestNothingRunsTwiceWhateverHappens(t *testing.T) {
 	m.empty()
 	m.nothingOpen()
 	for job, step := range steps {
-		t.Logf("%s: %s", job, tally(m.audit(job, step)))
+		t.Logf("%s: %s", job, ticks.Tally(m.audit(job, step)))
 	}
 	if t.Failed() {
 		t.Log(m.logs())

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/go-coord/coord/internal/cron/record"
+	"github.com/go-coord/coord/test/ticks"
 )
 
 // Three hosts whose clocks are six seconds apart run each tick once: the claim outlives the run, and a node that is behind finds
@@ -34,7 +35,7 @@ func TestClocksThatDifferRunEachTickOnce(t *testing.T) {
 				t.Errorf("tick %d: %s %s", r.Tick, r.Status, r.Reason)
 			}
 		}
-		t.Logf("%s: %s", job, tally(kinds))
+		t.Logf("%s: %s", job, ticks.Tally(kinds))
 	}
 	l.empty()
 	l.nothingOpen()

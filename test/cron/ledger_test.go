@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-coord/coord/internal/cron/job"
 	"github.com/go-coord/coord/internal/cron/record"
+	"github.com/go-coord/coord/test/ticks"
 )
 
 // ledger is what jobs wrote down themselves: a line for each start, by one write to a file that is appended to.
@@ -74,46 +73,18 @@ func (l *ledger) entries() map[string][]entry {
 // the last that is decided, has one result, and the result tells the truth. It returns how many there are of each kind.
 func (l *ledger) audit(name string, step int64) map[string]int {
 	l.Helper()
-	side := l.jobs[name].Overlaps() == "allow"
-	// Between the last look at the clock and the fork is what a busy machine adds.
-	most := (l.jobs[name].Deadline(time.Duration(step)*time.Second) + slack).Milliseconds()
-	started := map[int64]entry{}
-	var last int64
+	job := ticks.Job{
+		Name: name, Step: step, Allow: l.jobs[name].Overlaps() == "allow",
+		// Between the last look at the clock and the fork is what a busy machine adds.
+		Late: l.jobs[name].Deadline(time.Duration(step)*time.Second) + slack,
+	}
+	var starts []ticks.Start
 	for _, e := range l.entries()[name] {
-		if before, twice := started[e.tick]; twice {
-			l.Errorf("%s: tick %d was started twice: %+v and %+v", name, e.tick, before, e)
-		}
-		if e.word != "start" && !side {
-			l.Errorf("%s: tick %d: %s: %+v", name, e.tick, e.word, e)
-		}
-		if e.rev <= last && !side {
-			l.Errorf("%s: tick %d: token %d after %d", name, e.tick, e.rev, last)
-		}
-		started[e.tick], last = e, max(last, e.rev)
+		starts = append(starts, ticks.Start{Tick: e.tick, Rev: e.rev, Attempt: 1, Pid: e.pid, Overlap: e.word != "start"})
 	}
-	kinds, results := map[string]int{}, l.results(name)
-	var next int64
-	for _, r := range results {
-		first, count := r.Tick, max(r.Ticks, 1)
-		if r.Ticks > 0 {
-			first = r.From
-		}
-		if next != 0 && first != next || (r.Tick-first)/step+1 != int64(count) {
-			l.Errorf("%s: the record of %d to %d, %d ticks, follows what ended before %d", name, first, r.Tick, count, next)
-		}
-		next = r.Tick + step
-		kinds[strings.TrimSpace(string(r.Status)+" "+string(r.Reason))] += count
-		l.judge(r, started[r.Tick], first)
-		if r.LateMS > most {
-			l.Errorf("%s: started %d ms late, want at most %d", r.RunID, r.LateMS, most)
-		}
-		delete(started, r.Tick)
-	}
-	if len(started) > 0 {
-		l.Errorf("%s: started, and no result tells of it: %v", name, started)
-	}
-	if end := l.cursor(name); len(results) == 0 || next-step != end {
-		l.Errorf("%s: %d results, up to %d, want %d", name, len(results), next-step, end)
+	kinds, wrong := ticks.Audit(job, starts, l.results(name), l.cursor(name))
+	for _, w := range wrong {
+		l.Error(w)
 	}
 	return kinds
 }
@@ -131,46 +102,6 @@ func (l *ledger) cursor(job string) int64 {
 		l.Errorf("cursor of %s: %q", job, got.Kvs[0].Value)
 	}
 	return c.Tick
-}
-
-// judge holds one result against what was written down: e is zero where nothing was.
-func (l *ledger) judge(r record.Result, e entry, first int64) {
-	l.Helper()
-	says := r.RunID + ": " + string(r.Status) + " " + string(r.Reason) + " " + r.Detail
-	if why, known := reasons[r.Status]; !known || !slices.Contains(why, r.Reason) {
-		l.Errorf("%s: that reason has no place there", says)
-	}
-	switch {
-	case e.rev != 0 && (first != r.Tick || e.rev != r.Rev):
-		l.Errorf("%s: rev %d, and it was started with %d", says, r.Rev, e.rev)
-	case e.rev != 0 && !r.Status.Started():
-		l.Errorf("%s, and it was started: %+v", says, e)
-	case e.rev == 0 && r.Status == record.Success:
-		l.Errorf("%s, and nothing was started", says)
-	case r.Status == record.Success && r.Pid != e.pid:
-		l.Errorf("%s: pid %d, and it was %d", says, r.Pid, e.pid)
-	case r.Kind == record.Scheduled && r.LateMS > 1000:
-		l.Errorf("%s: %d ms late, and not called late", says, r.LateMS)
-	}
-}
-
-// reasons are those that a run of these tests may have, by status.
-var reasons = map[record.Status][]record.Reason{
-	record.Success: {record.ReasonNone},
-	record.Lost:    {record.ReasonSession, record.ReasonDaemon, record.ReasonNode, record.ReasonGuard},
-	record.Skipped: {record.ReasonOverlap, record.ReasonNoNode},
-	record.Missed:  {record.ReasonDeadline, record.ReasonCapacity, record.ReasonLateClaim, record.ReasonUnconfirmed, record.ReasonSession},
-	record.Killed:  {record.ReasonShutdown},
-}
-
-// tally is kinds in a line.
-func tally(kinds map[string]int) string {
-	var words []string
-	for kind, n := range kinds {
-		words = append(words, strconv.Itoa(n)+" "+kind)
-	}
-	slices.Sort(words)
-	return strings.Join(words, ", ")
 }
 
 // through waits until all ticks of a job up to one are decided.

@@ -9,6 +9,7 @@ import (
 	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/etcd/etcdtest"
 	"github.com/go-coord/coord/test/run"
+	"github.com/go-coord/coord/test/ticks"
 )
 
 // long has a child that hides and does not listen, and goes on until it is killed; a start that finds the file ends at once.
@@ -90,7 +91,7 @@ func TestADaemonThatIsFrozenGoesOn(t *testing.T) {
 			f.stop(a)
 			f.empty()
 			f.nothingOpen()
-			t.Log(tally(f.audit("tick", 2)))
+			t.Log(ticks.Tally(f.audit("tick", 2)))
 		})
 	}
 }
@@ -118,7 +119,7 @@ func TestEtcdIsAwayForASecond(t *testing.T) {
 		f.stop(d)
 	}
 	f.nothingOpen()
-	t.Log(tally(f.audit("tick", 2)))
+	t.Log(ticks.Tally(f.audit("tick", 2)))
 }
 
 // A guard that is killed, or does not answer any more, costs the runs that it had, and no daemon: the next runs have a new one.
