@@ -10,15 +10,19 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/hold"
 )
 
 // settle is how long what a killed process left to its lease may stay: the longest TTL that is used, and that of whoever settles.
 const settle = 25 * time.Second
 
+// records is the least TTL, in seconds, of the leases of what cron has decided.
+const records = 3600
+
 // stays are the areas of keys that remain when all is over, by design: what was learned, not what is held.
 func stays() []string {
-	return []string{hold.AreaRange(hold.AreaLast), registerPrefix}
+	return []string{hold.AreaRange(hold.AreaLast), registerPrefix, record.Jobs, record.Cursors, record.Fires, record.Results, record.Wants}
 }
 
 // leaks waits until nothing of the run is left, and says what is left when the time is over.
@@ -57,6 +61,13 @@ func (a *arena) left(ctx context.Context) (found []violation, err error) {
 		return nil, fmt.Errorf("read all leases: %w", err)
 	}
 	for _, l := range leases.Leases {
+		kept, err := a.client.TimeToLive(ctx, l.ID)
+		if err != nil {
+			return nil, fmt.Errorf("read lease %x: %w", int64(l.ID), err)
+		}
+		if kept.TTL < 0 || kept.GrantedTTL >= records {
+			continue // it is gone by now, or one that nobody renews, of what is kept for a time
+		}
 		found = append(found, violationf("leak", 0, "lease %x", int64(l.ID)))
 	}
 	return found, nil

@@ -18,7 +18,7 @@ const (
 
 // roles are what this program is besides, by its first argument.
 func roles() map[string]func(args []string) error {
-	return map[string]func([]string) error{childRole: child, kinRole: kin, scribeRole: scribe, lockerRole: runLocker, hostRole: runHost, watcherRole: runWatcher}
+	return map[string]func([]string) error{childRole: child, kinRole: kin, scribeRole: scribe, lockerRole: runLocker, hostRole: runHost, watcherRole: runWatcher, jobRole: job}
 }
 
 func main() {

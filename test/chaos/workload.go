@@ -34,6 +34,7 @@ func allWorkloads() []struct {
 		{"store", newStore},
 		{"locks", newLocks},
 		{"presence", newPresence},
+		{"cron", newCron},
 	}
 }
 
