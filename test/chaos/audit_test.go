@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // at makes events of one office, a second apart.
@@ -65,6 +68,38 @@ func TestTheAuditorFindsWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: %v, and nothing is wrong", name, found)
 		case row.want != "" && (len(found) != 1 || !strings.Contains(found[0].Text, row.want)):
 			t.Errorf("%s: %v, want one with %q", name, found, row.want)
+		}
+	}
+}
+
+func TestWhatIsLeftIsFound(t *testing.T) {
+	t.Parallel()
+	key := func(name string) []*mvccpb.KeyValue {
+		return []*mvccpb.KeyValue{{Key: []byte(name), Value: []byte("x\x1b")}}
+	}
+	lease := func(granted, left int64) []*clientv3.LeaseTimeToLiveResponse {
+		return []*clientv3.LeaseTimeToLiveResponse{{ID: 0x1f, GrantedTTL: granted, TTL: left}}
+	}
+	for name, row := range map[string]struct {
+		there remains
+		want  string // empty: nothing
+	}{
+		"a process":            {remains{processes: []string{"7 conch"}}, "process 7 conch"},
+		"a member":             {remains{processes: []string{"7 etcd"}, members: map[string]bool{"7 etcd": true}}, ""},
+		"a candidate":          {remains{keys: key("/conch/v1/elect/a/1f")}, `key /conch/v1/elect/a/1f, lease 0, value x\x1b`},
+		"an open record":       {remains{keys: key("/conch/v1/open/sema/a/2/0")}, "key /conch/v1/open/sema/a/2/0"},
+		"a last record":        {remains{keys: key("/conch/v1/last/elect/a")}, ""},
+		"a lock":               {remains{keys: key("/coord/locks/a")}, "key /coord/locks/a"},
+		"a host":               {remains{keys: key("/coord/hosts/a")}, "key /coord/hosts/a"},
+		"a run":                {remains{keys: key("/conch/v1/cron/run/a/7")}, "key /conch/v1/cron/run/a/7"},
+		"a key of nobody":      {remains{keys: key("\xff")}, `key \xff`},
+		"a lease":              {remains{leases: lease(10, 3)}, "lease 1f of 10 s"},
+		"one that runs out":    {remains{leases: lease(10, -1)}, ""},
+		"that of many results": {remains{leases: lease(259200, 250000)}, ""},
+	} {
+		found := row.there.judge()
+		if (row.want == "") != (len(found) == 0) || len(found) == 1 && !strings.HasPrefix(found[0].Text, row.want) || len(found) > 1 {
+			t.Errorf("%s: %v, want %q", name, found, row.want)
 		}
 	}
 }

@@ -5,9 +5,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord/internal/cron/record"
@@ -34,16 +36,11 @@ func (a *arena) leaks(ctx context.Context) (found []violation, err error) {
 	}
 }
 
-// left are the processes, keys and leases that are there now.
+// left are the processes, keys and leases that are there now and should not be.
 func (a *arena) left(ctx context.Context) (found []violation, err error) {
-	ours := map[string]bool{}
+	there := remains{members: map[string]bool{}, processes: marked(a.mark())}
 	for _, m := range a.members {
-		ours[fmt.Sprintf("%d etcd", m.process().pid())] = true
-	}
-	for _, p := range marked(a.mark()) {
-		if !ours[p] {
-			found = append(found, violationf("leak", 0, "process %s", p))
-		}
+		there.members[fmt.Sprintf("%d etcd", m.process().pid())] = true
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -51,33 +48,50 @@ func (a *arena) left(ctx context.Context) (found []violation, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read all keys: %w", err)
 	}
-	for _, kv := range got.Kvs {
-		if !stay(string(kv.Key)) {
-			found = append(found, violationf("leak", 0, "key %s, lease %x, value %s", kv.Key, kv.Lease, hold.EscapeCut(string(kv.Value), 100)))
-		}
-	}
+	there.keys = got.Kvs
 	leases, err := a.client.Leases(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read all leases: %w", err)
 	}
 	for _, l := range leases.Leases {
-		kept, err := a.client.TimeToLive(ctx, l.ID)
+		about, err := a.client.TimeToLive(ctx, l.ID)
 		if err != nil {
 			return nil, fmt.Errorf("read lease %x: %w", int64(l.ID), err)
 		}
-		if kept.TTL < 0 || kept.GrantedTTL >= records {
-			continue // it is gone by now, or one that nobody renews, of what is kept for a time
-		}
-		found = append(found, violationf("leak", 0, "lease %x", int64(l.ID)))
+		there.leases = append(there.leases, about)
 	}
-	return found, nil
+	return there.judge(), nil
+}
+
+// remains are what there is when all is over.
+type remains struct {
+	processes []string // with the mark of the run
+	members   map[string]bool
+	keys      []*mvccpb.KeyValue
+	leases    []*clientv3.LeaseTimeToLiveResponse
+}
+
+// judge finds what should not be there.
+func (r remains) judge() (found []violation) {
+	for _, p := range r.processes {
+		if !r.members[p] {
+			found = append(found, violationf("leak", 0, "process %s", p))
+		}
+	}
+	for _, kv := range r.keys {
+		if !stay(string(kv.Key)) {
+			found = append(found, violationf("leak", 0, "key %s, lease %x, value %s",
+				hold.Escape(string(kv.Key)), kv.Lease, hold.EscapeCut(string(kv.Value), 100)))
+		}
+	}
+	for _, l := range r.leases {
+		if l.TTL >= 0 && l.GrantedTTL < records { // else it is gone by now, or of what is kept for a time and renewed by nobody
+			found = append(found, violationf("leak", 0, "lease %x of %d s", int64(l.ID), l.GrantedTTL))
+		}
+	}
+	return found
 }
 
 func stay(key string) bool {
-	for _, area := range stays() {
-		if strings.HasPrefix(key, area) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(stays(), func(area string) bool { return strings.HasPrefix(key, area) })
 }
