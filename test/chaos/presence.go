@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -25,7 +25,7 @@ type presence struct {
 
 // registry is where hosts stand, as the run sees it.
 type registry interface {
-	standing() (map[string]uint64, error) // hosts, and the create revisions of their keys
+	standing() (map[string]int64, error) // hosts, and when the processes that speak for them started
 	put(host string) error
 	remove(host string) error
 }
@@ -70,11 +70,11 @@ func (p *presence) waits(events []event, _ time.Duration) (late []violation) {
 		return []violation{violationf("presence", 0, "nobody knows which hosts are up: %v", err)}
 	}
 	for _, h := range p.hosts {
-		if want[called(h)] == 0 {
+		if _, up := want[called(h)]; !up {
 			late = append(late, violationf("presence", 0, "%s lives and is not up, although nothing is in the way any more", called(h)))
 		}
 	}
-	if p.visit == coming && want[visitor] == 0 {
+	if _, up := want[visitor]; p.visit == coming && !up {
 		late = append(late, violationf("presence", 0, "the %s is gone before everybody has heard of it", visitor))
 	}
 	for _, w := range p.watchers {
@@ -100,9 +100,19 @@ func (p *presence) waits(events []event, _ time.Duration) (late []violation) {
 	return []violation{violationf("presence", 0, "nobody has heard yet that the %s comes or goes", visitor)}
 }
 
-// view is which hosts are up by what a watcher was told last, and their incarnations.
-func view(events []event, watcher string) map[string]uint64 {
-	up := map[string]uint64{}
+// life is when the process that speaks for a host started: one that lost its key and came back is the same host as before, and a
+// watcher that has not told of the one need not tell of the other.
+func life(e event) int64 {
+	n, err := strconv.ParseInt(e.Value, 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// view is which hosts are up by what a watcher was told last, and their lives.
+func view(events []event, watcher string) map[string]int64 {
+	up := map[string]int64{}
 	for _, e := range events {
 		if e.Slot != watcher {
 			continue
@@ -111,7 +121,7 @@ func view(events []event, watcher string) map[string]uint64 {
 		case whatWatch:
 			clear(up)
 		case whatUp:
-			up[e.Name] = e.Token
+			up[e.Name] = life(e)
 		case whatDown:
 			delete(up, e.Name)
 		}
@@ -124,7 +134,7 @@ func (p *presence) audit(events []event) (found []violation) {
 	for _, w := range p.watchers {
 		found = append(found, alternate(events, called(w))...)
 	}
-	gone := map[string]uint64{}             // the last life of each host that somebody was told is over
+	gone := map[string]uint64{}             // the newest key of each host that somebody was told is gone
 	ended := map[string]map[string]uint64{} // what was gone when a watcher began
 	for _, e := range events {
 		switch {
@@ -133,7 +143,7 @@ func (p *presence) audit(events []event) (found []violation) {
 		case e.What == whatDown && e.Token > gone[e.Name]:
 			gone[e.Name] = e.Token
 		case e.What == whatUp && e.Token <= ended[e.Slot][e.Name]:
-			found = append(found, violationf("presence", e.At, "%s is told that %s is up with the life %d, which was over before it looked", e.Slot, e.Name, e.Token))
+			found = append(found, violationf("presence", e.At, "%s is told that %s is up by the key %d, which was gone before it looked", e.Slot, e.Name, e.Token))
 		}
 	}
 	return found
@@ -141,16 +151,17 @@ func (p *presence) audit(events []event) (found []violation) {
 
 // alternate judges the order of what one watcher was told.
 func alternate(events []event, watcher string) (found []violation) {
-	up, last := map[string]uint64{}, map[string]uint64{}
+	up, last := map[string]int64{}, map[string]event{}
 	wrong := func(e event, format string, args ...any) {
-		found = append(found, violationf("presence", e.At, "%s, process %d: %s %s %d: %s", watcher, e.Pid, e.Name, e.What, e.Token, fmt.Sprintf(format, args...)))
+		found = append(found, violationf("presence", e.At, "%s, process %d: %s %s, key %d, life %s: %s",
+			watcher, e.Pid, e.Name, e.What, e.Token, e.Value, fmt.Sprintf(format, args...)))
 	}
 	listed := false
 	for _, e := range events {
 		if e.Slot != watcher {
 			continue
 		}
-		life, is := up[e.Name]
+		was, is := up[e.Name]
 		switch e.What {
 		case whatWatch:
 			clear(up)
@@ -158,20 +169,21 @@ func alternate(events []event, watcher string) (found []violation) {
 			listed = false
 		case whatUp:
 			if is {
-				wrong(e, "it was up already, with %d", life)
+				wrong(e, "it was up already, with the life %d", was)
 			}
-			if e.Token <= last[e.Name] {
-				wrong(e, "a life after %d", last[e.Name])
+			if e.Token <= last[e.Name].Token || life(e) < life(last[e.Name]) {
+				wrong(e, "after key %d, life %s", last[e.Name].Token, last[e.Name].Value)
 			}
-			up[e.Name], last[e.Name] = e.Token, e.Token
-		case whatDown:
-			if !is || life != e.Token {
-				wrong(e, "it was not up with that, but with %d", life)
+			up[e.Name], last[e.Name] = life(e), e
+		case whatDown: // of the last of several lives, where it was not told of these
+			if !is || life(e) < was {
+				wrong(e, "it was not up with that, but with %d", was)
 			}
 			delete(up, e.Name)
+			last[e.Name] = e
 		case whatUpdate:
-			if !is || life != e.Token {
-				wrong(e, "it was not up with that, but with %d", life)
+			if !is || life(e) != was {
+				wrong(e, "it was not up with that, but with %d", was)
 			}
 		case whatListed:
 			if listed {
@@ -205,16 +217,20 @@ type registered struct {
 // glance bounds a look of the run at etcd.
 const glance = 5 * time.Second
 
-func (r *registered) standing() (map[string]uint64, error) {
+func (r *registered) standing() (map[string]int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), glance)
 	defer cancel()
 	got, err := r.client.Get(ctx, coord.HostsPrefix, clientv3.WithPrefix())
 	if err != nil {
 		return nil, err
 	}
-	up := map[string]uint64{}
+	up := map[string]int64{}
 	for _, kv := range got.Kvs {
-		up[strings.TrimPrefix(string(kv.Key), coord.HostsPrefix)] = uint64(kv.CreateRevision)
+		host, err := coord.DecodeHost(kv)
+		if err != nil {
+			return nil, err
+		}
+		up[host.HostUUID] = host.StartedAt
 	}
 	return up, nil
 }

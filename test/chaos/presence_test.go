@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -20,8 +21,12 @@ func seen(events ...event) []event {
 	return events
 }
 
-func told(what what, host string, life uint64) event {
-	return event{What: what, Name: host, Token: life}
+// told is of a host that has a key for each life.
+func told(what what, host string, life uint64) event { return rekeyed(what, host, life, life) }
+
+// rekeyed is of a host that has lost its key and is back.
+func rekeyed(what what, host string, life, key uint64) event {
+	return event{What: what, Name: host, Token: key, Value: fmt.Sprint(life)}
 }
 
 func begin() event { return event{What: whatWatch} }
@@ -42,17 +47,21 @@ func TestWhatWatchersMayNotTellIsFound(t *testing.T) {
 	}{
 		"up and down alternate": {seen(begin(), told(whatUp, "a", 3), told(whatListed, "", 0), told(whatUp, "b", 4), told(whatUpdate, "a", 3),
 			told(whatDown, "a", 3), told(whatUp, "a", 9), told(whatStale, "", 0), told(whatFresh, "", 0)), nil},
-		"up twice":                          {seen(begin(), told(whatUp, "a", 3), told(whatUp, "a", 9)), []string{"a up 9: it was up already, with 3"}},
-		"down twice":                        {seen(begin(), told(whatUp, "a", 3), told(whatDown, "a", 3), told(whatDown, "a", 3)), []string{"a down 3: it was not up with that, but with 0"}},
-		"down of another life":              {seen(begin(), told(whatUp, "a", 3), told(whatDown, "a", 4)), []string{"it was not up with that, but with 3"}},
-		"the same life again":               {seen(begin(), told(whatUp, "a", 3), told(whatDown, "a", 3), told(whatUp, "a", 3)), []string{"a life after 3"}},
-		"an update of who is not":           {seen(begin(), told(whatUpdate, "a", 3)), []string{"a update 3: it was not up"}},
-		"listed twice":                      {seen(begin(), told(whatListed, "", 0), told(whatListed, "", 0)), []string{"a second time"}},
-		"it ended by itself":                {seen(begin(), event{What: whatEnded, Text: "why not"}), []string{"nobody has ended it: why not"}},
-		"a new watcher begins anew":         {seen(begin(), told(whatUp, "a", 3), begin(), told(whatUp, "a", 3), told(whatListed, "", 0)), nil},
-		"watchers are late, each by itself": {seen(begin(), ear(begin()), told(whatUp, "a", 3), told(whatDown, "a", 3), ear(told(whatUp, "a", 3))), nil},
+		"up twice":                              {seen(begin(), told(whatUp, "a", 3), told(whatUp, "a", 9)), []string{"a up, key 9, life 9: it was up already, with the life 3"}},
+		"down twice":                            {seen(begin(), told(whatUp, "a", 3), told(whatDown, "a", 3), told(whatDown, "a", 3)), []string{"a down, key 3, life 3: it was not up with that, but with 0"}},
+		"down of another life":                  {seen(begin(), told(whatUp, "a", 3), told(whatDown, "a", 2)), []string{"it was not up with that, but with 3"}},
+		"the same life again":                   {seen(begin(), told(whatUp, "a", 3), told(whatDown, "a", 3), told(whatUp, "a", 3)), []string{"after key 3, life 3"}},
+		"an update of who is not":               {seen(begin(), told(whatUpdate, "a", 3)), []string{"it was not up with that, but with 0"}},
+		"it lost its key":                       {seen(begin(), told(whatUp, "a", 3), told(whatDown, "a", 3), rekeyed(whatUp, "a", 3, 5), rekeyed(whatDown, "a", 3, 7)), nil},
+		"an older life":                         {seen(begin(), told(whatUp, "a", 5), told(whatDown, "a", 5), rekeyed(whatUp, "a", 3, 7)), []string{"after key 5, life 5"}},
+		"a host of no life":                     {seen(begin(), event{What: whatUp, Name: "a", Token: 3, Value: "?"}, told(whatUpdate, "a", 0)), []string{"it was not up with that, but with -1"}},
+		"several lives that it was not told of": {seen(begin(), told(whatUp, "a", 3), told(whatDown, "a", 9), told(whatUp, "a", 10)), nil},
+		"listed twice":                          {seen(begin(), told(whatListed, "", 0), told(whatListed, "", 0)), []string{"a second time"}},
+		"it ended by itself":                    {seen(begin(), event{What: whatEnded, Text: "why not"}), []string{"nobody has ended it: why not"}},
+		"a new watcher begins anew":             {seen(begin(), told(whatUp, "a", 3), begin(), told(whatUp, "a", 3), told(whatListed, "", 0)), nil},
+		"watchers are late, each by itself":     {seen(begin(), ear(begin()), told(whatUp, "a", 3), told(whatDown, "a", 3), ear(told(whatUp, "a", 3))), nil},
 		"it begins with what is over": {seen(begin(), told(whatUp, "a", 3), told(whatDown, "a", 3), ear(begin()), ear(told(whatUp, "a", 3))),
-			[]string{"ear is told that a is up with the life 3, which was over before it looked"}},
+			[]string{"ear is told that a is up by the key 3, which was gone before it looked"}},
 	} {
 		says(t, name, eyes().audit(row.events), row.want...)
 	}
@@ -60,11 +69,11 @@ func TestWhatWatchersMayNotTellIsFound(t *testing.T) {
 
 // book is a registry in memory.
 type book struct {
-	up   map[string]uint64
+	up   map[string]int64
 	fail error
 }
 
-func (b *book) standing() (map[string]uint64, error) { return maps.Clone(b.up), b.fail }
+func (b *book) standing() (map[string]int64, error) { return maps.Clone(b.up), b.fail }
 
 func (b *book) put(host string) error { b.up[host] = 100; return nil }
 
@@ -72,7 +81,7 @@ func (b *book) remove(host string) error { delete(b.up, host); return nil }
 
 func TestHostsHaveToBeUpAndKnownInTheEnd(t *testing.T) {
 	t.Parallel()
-	p, b := eyes(), &book{up: map[string]uint64{}}
+	p, b := eyes(), &book{up: map[string]int64{}}
 	p.registry = b
 	events := []event{}
 	hear := func(watcher string, what what, host string, life uint64) {

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/go-coord/coord"
@@ -84,7 +85,10 @@ func runWatcher(args []string) error {
 
 // told writes down one event of a watcher.
 func (p *program) told(ev coord.HostEvent) error {
-	e := event{At: coord.Now(), What: what(ev.Kind.String()), Name: ev.HostUUID, Slot: p.hold.Slot, Pid: p.hold.Pid, Token: uint64(ev.Incarnation)}
+	e := event{
+		At: coord.Now(), What: what(ev.Kind.String()), Name: ev.HostUUID, Slot: p.hold.Slot, Pid: p.hold.Pid,
+		Token: uint64(ev.Incarnation), Value: strconv.FormatInt(ev.Metadata.StartedAt, 10),
+	}
 	switch {
 	case ev.Err != nil:
 		e.Text = ev.Err.Error()
