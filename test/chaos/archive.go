@@ -21,7 +21,7 @@ import (
 // stored is the archive in etcd.
 type stored struct {
 	client *clientv3.Client
-	logs   string // the folder where members say what they refuse
+	logs   string // the folder where members and daemons say what there was no space for
 }
 
 func (s stored) results(job, host string) (all []record.Result, cursor int64, err error) {
@@ -68,20 +68,26 @@ func (s stored) open() (all []int64, err error) {
 	return all, nil
 }
 
-// refused reads what members say of requests that they refused: the key of the result stands in the request.
+// refused reads what members say of requests that they refused, where the key of the result stands in the request, and what daemons
+// say of results that they keep for later.
 func (s stored) refused() (map[string]bool, error) {
-	key := regexp.MustCompile(`key:\\"` + record.Results + `([^"\\]+)\\"`)
+	words := map[string]*regexp.Regexp{
+		"m*":      regexp.MustCompile(`key:\\"` + record.Results + `([^"\\]+)\\".*etcdserver: no space`),
+		"conchd*": regexp.MustCompile(`out of space: the result is kept until there is some" run=(\S+)`),
+	}
 	all := map[string]bool{}
-	paths, err := filepath.Glob(filepath.Join(s.logs, "m*"))
-	for _, path := range paths {
-		text, failed := os.ReadFile(path)
+	var err error
+	for logs, says := range words {
+		paths, failed := filepath.Glob(filepath.Join(s.logs, logs))
 		err = errors.Join(err, failed)
-		for line := range bytes.Lines(text) {
-			if !bytes.Contains(line, []byte("etcdserver: no space")) {
-				continue
-			}
-			for _, found := range key.FindAllSubmatch(line, -1) {
-				all[string(found[1])] = true
+		for _, path := range paths {
+			text, failed := os.ReadFile(path)
+			err = errors.Join(err, failed)
+			for line := range bytes.Lines(text) {
+				// A claim is made again later, with its verdict.
+				if found := says.FindSubmatch(line); found != nil && !bytes.Contains(line, []byte(record.Fires)) {
+					all[string(found[1])] = true
+				}
 			}
 		}
 	}

@@ -116,23 +116,25 @@ func TestJobsHaveToRunAgainAndNothingStaysOpen(t *testing.T) {
 	says(t, "etcd does not say", c.waits(events, now), "nobody knows what is open: away")
 }
 
-func TestWhatMembersRefuseIsReadFromTheirLogs(t *testing.T) {
+func TestWhatThereWasNoSpaceForIsReadFromLogs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	line := func(key, why string) string {
 		return `{"level":"warn","msg":"failed to apply request","request":"txn:<compare:<key:\"` + key + `\" create_revision:0> success:<request_put:<key:\"` + key + `\" value_size:440 >>","error":"` + why + `"}` + "\n"
 	}
 	for name, text := range map[string]string{
-		"m0":       line(record.Results+"long/14", "etcdserver: no space") + line(record.Results+"long/15", "etcdserver: too many requests"),
-		"m1":       line(record.Results+"each/16.1@a", "etcdserver: no space") + line("/conch/v1/cron/fire/long/17", "etcdserver: no space"),
-		"conchd.0": line(record.Results+"long/18", "etcdserver: no space"),
+		"m0": line(record.Results+"long/14", "etcdserver: no space") + line(record.Results+"long/15", "etcdserver: too many requests") +
+			line(record.Fires+`long/16\" key:\"`+record.Results+"long/16", "etcdserver: no space"),
+		"m1": line(record.Results+"each/16.1@a", "etcdserver: no space") + line("/conch/v1/cron/fire/long/17", "etcdserver: no space"),
+		"conchd.0": line(record.Results+"long/18", "etcdserver: no space") +
+			`level=WARN msg="etcd is out of space: the result is kept until there is some" run=long/19` + "\n" + `level=INFO msg=claimed run=long/20` + "\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got, err := stored{logs: dir}.refused()
-	if want := (map[string]bool{"long/14": true, "each/16.1@a": true}); err != nil || !maps.Equal(got, want) {
+	if want := (map[string]bool{"long/14": true, "each/16.1@a": true, "long/19": true}); err != nil || !maps.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 }

@@ -33,6 +33,19 @@ type End struct {
 // Where etcd has no space left the start is taken away all the same, which needs none, so that the job goes on; the error
 // wraps rpctypes.ErrNoSpace, and Publish writes the result later.
 func (s *Store) Finish(ctx context.Context, e End) (was bool, err error) {
+	was, err = s.Report(ctx, e)
+	if !errors.Is(err, rpctypes.ErrNoSpace) {
+		return was, err
+	}
+	got, noSpace := s.client.Txn(ctx).If(e.stands()...).Then(e.away()...).Commit()
+	if noSpace != nil {
+		return false, decided(noSpace)
+	}
+	return got.Succeeded, err
+}
+
+// Report is Finish for who will not be there when there is space again: then the start stays, for others to settle.
+func (s *Store) Report(ctx context.Context, e End) (was bool, err error) {
 	for range askTries {
 		if was, err = s.finish(ctx, e); was || err != nil || e.Again == nil {
 			return was, err
@@ -48,31 +61,33 @@ func (s *Store) Finish(ctx context.Context, e End) (was bool, err error) {
 }
 
 func (s *Store) finish(ctx context.Context, e End) (was bool, err error) {
+	_, was, err = s.commit(ctx, []time.Duration{e.Retain}, func(leases []clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op) {
+		ops := append(e.away(), putResult(e.Result, leases[0]))
+		if e.Again == nil {
+			return e.stands(), ops
+		}
+		again := clientv3.OpPut(record.Key(record.Wants, e.Job, e.Next), record.Encode(e.Again))
+		return append(e.stands(), unused(e.Job, e.Next)...), append(ops, again)
+	})
+	return was, err
+}
+
+// stands are the compares that hold while nobody has said how the start ended.
+func (e End) stands() []clientv3.Cmp {
 	cmps := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(record.OpenKey(e.Job, e.ID)), "=", e.OpenRev)}
 	if e.Settled {
 		cmps = append(cmps, absent(record.Key(record.Runs, e.Job, e.ID)))
 	}
-	away := []clientv3.Op{
+	return cmps
+}
+
+// away takes the start away.
+func (e End) away() []clientv3.Op {
+	return []clientv3.Op{
 		clientv3.OpDelete(record.OpenKey(e.Job, e.ID)),
 		clientv3.OpDelete(record.Key(record.Runs, e.Job, e.ID)),
 		clientv3.OpDelete(record.Key(record.Kills, e.Job, e.ID)),
 	}
-	_, was, err = s.commit(ctx, []time.Duration{e.Retain}, func(leases []clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op) {
-		ops := append(slices.Clone(away), putResult(e.Result, leases[0]))
-		if e.Again == nil {
-			return cmps, ops
-		}
-		again := clientv3.OpPut(record.Key(record.Wants, e.Job, e.Next), record.Encode(e.Again))
-		return append(slices.Clone(cmps), unused(e.Job, e.Next)...), append(ops, again)
-	})
-	if !errors.Is(err, rpctypes.ErrNoSpace) {
-		return was, err
-	}
-	got, noSpace := s.client.Txn(ctx).If(cmps...).Then(away...).Commit()
-	if noSpace != nil {
-		return false, decided(noSpace)
-	}
-	return got.Succeeded, err
 }
 
 // Publish writes a result whose start was taken away without one. A result that is there stays.

@@ -274,6 +274,25 @@ func TestATestamentSaysThatAStartWasLost(t *testing.T) {
 	}
 }
 
+// Whoever executes a testament ends with it, and would take the result along.
+func TestWithoutSpaceATestamentLeavesTheStartToPeers(t *testing.T) {
+	d := newDesk(t)
+	rev, _ := d.claim(d.start(10))
+	e := End{Job: "j", ID: record.ID{Tick: 10}, OpenRev: rev, Retain: time.Hour, Result: &record.Result{RunID: "j/10", Status: record.Lost}}
+	d.m.NoSpace(true)
+	if err := Execute(t.Context(), d.cli, e, time.Unix(100, 0)); !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Error(err)
+	}
+	if len(d.m.Keys(record.Opens)) != 1 {
+		t.Error("it was taken away, and nobody says how it ended")
+	}
+	d.m.NoSpace(false)
+	d.must(Execute(t.Context(), d.cli, e, time.Unix(100, 0)))
+	if d.m.Get(record.Results+"j/10") == nil || len(d.m.Keys(record.Opens)) > 0 {
+		t.Error("it is not reported once there is space")
+	}
+}
+
 func TestWithoutSpaceAStartIsTakenAwayAllTheSame(t *testing.T) {
 	d := newDesk(t)
 	rev, _ := d.claim(d.start(10))
