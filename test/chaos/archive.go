@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -92,4 +93,48 @@ func (s stored) refused() (map[string]bool, error) {
 		}
 	}
 	return all, err
+}
+
+// full are the times in which etcd had no space.
+func full(events []event) (all []span) {
+	began := map[int]time.Duration{}
+	for _, e := range events {
+		switch {
+		case e.Fault != "nospace":
+		case e.What == whatMiss: // it may have been raised, and was taken back
+			all = append(all, span{e.At - 2*injection, e.At})
+		case e.What == whatFault:
+			began[e.ID] = e.At - injection
+		case e.What == whatHeal:
+			all = append(all, span{began[e.ID], e.At})
+		}
+	}
+	return all
+}
+
+// unsaid adds the runs of a job whose daemon ended after them while etcd had no space, or right after that: it has taken their results
+// along, and perhaps it had no time to say so.
+func unsaid(job string, events []event, refused map[string]bool) {
+	const moment = 2 * time.Second
+	spans := full(events)
+	ended := map[string][]time.Duration{} // by daemon
+	for _, e := range events {
+		if e.What == whatExit {
+			ended[e.Part] = append(ended[e.Part], e.At)
+		}
+	}
+	for _, e := range holds(events, job) {
+		if e.What != whatStop {
+			continue
+		}
+		for _, at := range ended[e.Part] {
+			for _, s := range spans {
+				if e.At < at && e.At < s.to+moment && at > s.from && at < s.to+moment {
+					tick, _, _ := strings.Cut(e.Value, " ")
+					refused[job+"/"+tick] = true
+					refused[job+"/"+tick+"@"+e.Part] = true
+				}
+			}
+		}
+	}
 }

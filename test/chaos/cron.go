@@ -155,12 +155,13 @@ func (c *cron) waits(events []event, since time.Duration) (late []violation) {
 func wall(at time.Duration) int64 { return time.Now().Add(at - coord.Now()).Unix() }
 
 func (c *cron) audit(events []event) (found []violation) {
-	refused, err := c.said.refused()
+	refused, err := c.said.refused() // and others, which are added
 	if err != nil {
 		found = append(found, violationf("cron", 0, "nobody knows which results were refused: %v", err))
 	}
 	for _, s := range c.jobs {
 		hosts, starts, bad := c.units(s, events)
+		unsaid(s.name, events, refused)
 		found = append(found, bad...)
 		for _, host := range hosts {
 			results, cursor, err := c.said.results(s.name, host)

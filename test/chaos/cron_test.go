@@ -35,7 +35,11 @@ func (s *shelf) results(job, host string) (all []record.Result, cursor int64, er
 
 func (s *shelf) open() ([]int64, error) { return s.opens, s.fail }
 
-func (s *shelf) refused() (map[string]bool, error) { return s.full, nil }
+func (s *shelf) refused() (map[string]bool, error) {
+	all := map[string]bool{}
+	maps.Copy(all, s.full)
+	return all, nil
+}
 
 // ticked is a result of a tick that succeeded.
 func ticked(job, host string, tick int64) record.Result {
@@ -82,6 +86,36 @@ func TestWhatIsWrongWithTicksIsFound(t *testing.T) {
 
 // revised gives a result another token.
 func revised(r record.Result, rev int64) record.Result { r.Rev = rev; return r }
+
+// A daemon that is killed while etcd is full takes along the results of the runs that have ended, and no others.
+func TestOnlyAFullEtcdExcusesThatNothingIsSaid(t *testing.T) {
+	t.Parallel()
+	stop := started("long", "a", 2)
+	stop.What = whatStop
+	exit := event{What: whatExit, Part: "a", Target: "killed"}
+	raised, back, missed := event{What: whatFault, Fault: "nospace", ID: 7}, event{What: whatHeal, Fault: "nospace", ID: 7}, event{What: whatMiss, Fault: "nospace", ID: 7}
+	other := event{What: whatFault, Fault: "compact", ID: 8}
+	for name, row := range map[string]struct {
+		events []event
+		want   bool
+	}{
+		"killed while it is full":               {at(started("long", "a", 2), raised, stop, exit, back), true},
+		"killed right after that":               {at(started("long", "a", 2), raised, stop, back, exit), true},
+		"killed long after that":                {at(started("long", "a", 2), raised, stop, back, other, other, exit), false},
+		"killed before":                         {at(started("long", "a", 2), stop, exit, other, other, other, raised, back), false},
+		"killed while it may be full":           {at(started("long", "a", 2), stop, exit, missed), true},
+		"killed while something else is":        {at(started("long", "a", 2), stop, other, exit), false},
+		"killed before the run had ended":       {at(started("long", "a", 2), raised, exit, stop, back), false},
+		"another daemon is killed":              {at(started("long", "a", 2), raised, stop, event{What: whatExit, Part: "b"}, back), false},
+		"the run ended when it was empty again": {at(started("long", "a", 2), raised, back, other, other, stop, exit), false},
+	} {
+		refused := map[string]bool{}
+		unsaid("long", row.events, refused)
+		if got := refused["long/2"] && refused["long/2@a"]; got != row.want {
+			t.Errorf("%s: %v, want %v", name, refused, row.want)
+		}
+	}
+}
 
 func TestTicksAreTold(t *testing.T) {
 	t.Parallel()
