@@ -26,7 +26,7 @@ const (
 	lockTTL = 4 * time.Second
 	// lockEpoch is how long a lock and the register under it are used. Then come new ones: a search for an order takes longer than in
 	// proportion to what is searched.
-	lockEpoch = 20 * time.Second
+	lockEpoch = 30 * time.Second
 	// lockCall bounds a call.
 	lockCall = 2 * time.Second
 )
@@ -64,6 +64,10 @@ func (l *locker) round(ctx context.Context) error {
 	}
 	if !held {
 		pause(ctx, 150*time.Millisecond)
+		if l.lease.Key == key && rand.N(2) == 0 {
+			_, err := l.write(ctx) // under the token of its last lease, as one that does not know that it is over
+			return err
+		}
 		return l.read(ctx, key)
 	}
 	if l.guard, err = etcdfence.New(registerPrefix + key + "/seen"); err != nil {
@@ -74,8 +78,12 @@ func (l *locker) round(ctx context.Context) error {
 
 // work writes, and renews the lease, until it is time to release it or there is nothing to be released.
 func (l *locker) work(ctx context.Context) error {
-	over, renew := time.After(rand.N(8*time.Second)), time.NewTicker(lockTTL/4)
+	over, renew := time.After(rand.N(3*time.Second)), time.NewTicker(lockTTL/4)
 	defer renew.Stop()
+	var doze <-chan time.Time
+	if rand.N(4) == 0 {
+		doze = time.After(rand.N(time.Second))
+	}
 	for {
 		// Whoever was stopped wakes in the pause, mostly, and writes before anything else.
 		pause(ctx, 40*time.Millisecond)
@@ -88,6 +96,8 @@ func (l *locker) work(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return l.release(ctx)
+		case <-doze: // as one that is stopped, at every moment but within a call
+			pause(ctx, 2*lockTTL)
 		case <-over:
 			return l.release(ctx)
 		case <-renew.C:
