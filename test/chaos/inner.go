@@ -24,6 +24,7 @@ func inner(text string) int {
 		fmt.Fprintf(os.Stderr, "chaos: %v\n", err)
 		return codeTrouble
 	}
+	deaf()
 	_ = os.Unsetenv(innerEnv) // what is started plays other roles
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

@@ -31,6 +31,7 @@ const (
 
 // outer starts the inner process, hands signals on to it, ends what is left of it, and removes the folder of the run.
 func outer(c config) int {
+	deaf()
 	runtime.LockOSThread() // the inner process dies with the thread that made it
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -53,6 +54,10 @@ func outer(c config) int {
 	}
 	return c.tidy(code)
 }
+
+// deaf lets nobody who stops reading what is said end this process before it has tidied up. What is caught, unlike what is ignored, is
+// not inherited.
+func deaf() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // startInner starts the inner process, in a network of its own if it can be had.
 func (c *config) startInner() (int, error) {
