@@ -55,6 +55,8 @@ func (n *node) launch(e *entry, t *attempt) {
 		why = record.ReasonLateClaim
 	case n.proof == nil || n.proof.Keys().Lease != t.start.Lease:
 		why = record.ReasonSession
+	case !n.runs[r.run] && n.areas[record.Runs].rev >= t.rev: // its marker is gone already: a peer may take it for lost
+		why = record.ReasonSession
 	case e.spec == nil:
 		why = record.ReasonSpec
 	}

@@ -203,6 +203,23 @@ func TestADaemonThatIsStartedAgainOutlastsTroubleOfEtcd(t *testing.T) {
 	})
 }
 
+// Red when a start is launched whatever became of its marker: nobody then keeps another one from running beside it.
+func TestAMarkerThatIsGoneBeforeTheClaimIsAnsweredStartsNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("j", `{"schedule":"@every 10s","cmd":["sleep","1m"],"run_ttl":"1h"}`)
+		w.node("a")
+		w.m.Inject(coordtest.Rule{Method: coordtest.Txn, When: coordtest.Puts(record.Fires), Action: coordtest.After(func() {
+			w.m.Delete(record.Key(record.Runs, "j", record.ID{Tick: w.start.Unix() + 10}))
+			time.Sleep(time.Second) // the news of that is faster than the answer
+		})})
+		w.until(25 * time.Second)
+		w.want("j", "10 missed session_lost")
+		if got := w.ran("j"); len(got) != 1 || got[0].id.Tick != w.start.Unix()+20 {
+			t.Errorf("started %v, want the tick at 20 s only", got)
+		}
+	})
+}
+
 func TestARevokedLeaseAndADeletedMarkerAreLosses(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.add("j", `{"schedule":"@every 1m","cmd":["sleep","30s"]}`)
