@@ -73,7 +73,7 @@ func (n *node) finish(e *entry, r *running, res *record.Result) {
 	n.results++
 	n.unwritten = append(n.unwritten, func() {
 		leave := sync.OnceFunc(func() { n.post(func() { n.writes-- }) })
-		was, noSpace := n.write(end, leave)
+		was, known := n.write(end, leave)
 		leave()
 		n.post(func() {
 			delete(n.running, r.run)
@@ -81,16 +81,13 @@ func (n *node) finish(e *entry, r *running, res *record.Result) {
 			e.close(r.id)
 			if was {
 				n.ended(e, res)
-			} else if !noSpace {
+			} else if known {
 				n.Logger.Warn("result not written", slog.String("name", e.name), slog.String("id", r.id.String()), slog.String("reason", "it was reported lost"))
 			}
 			n.card()
 			n.changed(e)
 			n.roomier()
 		})
-		if noSpace {
-			n.publishLater(res, end.Retain)
-		}
 	})
 }
 
@@ -145,48 +142,31 @@ func (n *node) again(e *entry, r *running, res *record.Result) (*record.Want, re
 	return w, store.Asked(r.id)
 }
 
-// write writes a result until that is definite, or nobody waits any more. One that has to be tried again leaves its place to others.
-func (n *node) write(end store.End, leave func()) (was, noSpace bool) {
-	unsure := false
+// write writes a result until that is known, or nobody waits any more: then the start stays, and a peer settles it. One that has to be
+// tried again leaves its place to others.
+func (n *node) write(end store.End, leave func()) (was, known bool) {
+	run, unsure, full := slog.String("run", end.Result.RunID), false, false
 	for pause := againFirst; ; pause = min(2*pause, againMost) {
 		ctx, cancel := context.WithTimeout(n.hard, askFor)
 		was, err := n.store.Finish(ctx, end)
 		cancel()
 		switch {
 		case err == nil:
-			return was || unsure, false // an attempt of ours took the record away, whose reply was lost
-		case errors.Is(err, rpctypes.ErrNoSpace):
-			return false, true
+			return was || unsure, true // an attempt of ours took the record away, whose reply was lost
+		case errors.Is(err, rpctypes.ErrNoSpace) && !full:
+			full = true
+			n.Logger.Warn("etcd is out of space: the result is kept until there is some", run)
 		case errors.Is(err, store.ErrUndecided):
 			unsure = true
 		}
 		leave()
-		n.Logger.Debug("result not written yet", slog.String("run", end.Result.RunID), slog.String("reason", err.Error()))
+		reason := slog.String("reason", err.Error())
+		n.Logger.Debug("result not written yet", run, reason)
 		select {
 		case <-time.After(pause):
 		case <-n.hard.Done():
-			n.Logger.Error("result not written", slog.String("run", end.Result.RunID), slog.String("status", string(end.Result.Status)),
-				slog.String("reason", err.Error()))
-			return false, true
-		}
-	}
-}
-
-// publishLater writes a result once etcd has room for it.
-func (n *node) publishLater(res *record.Result, retain time.Duration) {
-	n.Logger.Warn("etcd is out of space: the result is kept until there is some", slog.String("run", res.RunID))
-	for pause := againFirst; ; pause = min(2*pause, againMost) {
-		select {
-		case <-time.After(pause):
-		case <-n.hard.Done():
-			n.Logger.Error("result not written", slog.String("run", res.RunID), slog.String("status", string(res.Status)))
-			return
-		}
-		ctx, cancel := context.WithTimeout(n.hard, askFor)
-		err := n.store.Publish(ctx, res, retain)
-		cancel()
-		if err == nil {
-			return
+			n.Logger.Error("result not written", run, slog.String("status", string(end.Result.Status)), reason)
+			return false, false
 		}
 	}
 }

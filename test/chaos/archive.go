@@ -3,15 +3,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -20,10 +14,7 @@ import (
 )
 
 // stored is the archive in etcd.
-type stored struct {
-	client *clientv3.Client
-	logs   string // the folder where members and daemons say what there was no space for
-}
+type stored struct{ client *clientv3.Client }
 
 func (s stored) results(job, host string) (all []record.Result, cursor int64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -67,74 +58,4 @@ func (s stored) open() (all []int64, err error) {
 		all = append(all, id.Tick)
 	}
 	return all, nil
-}
-
-// refused reads what members say of requests that they refused, where the key of the result stands in the request, and what daemons
-// say of results that they keep for later.
-func (s stored) refused() (map[string]bool, error) {
-	words := map[string]*regexp.Regexp{
-		"m*":      regexp.MustCompile(`key:\\"` + record.Results + `([^"\\]+)\\".*etcdserver: no space`),
-		"conchd*": regexp.MustCompile(`out of space: the result is kept until there is some" run=(\S+)`),
-	}
-	all := map[string]bool{}
-	var err error
-	for logs, says := range words {
-		paths, failed := filepath.Glob(filepath.Join(s.logs, logs))
-		err = errors.Join(err, failed)
-		for _, path := range paths {
-			text, failed := os.ReadFile(path)
-			err = errors.Join(err, failed)
-			for line := range bytes.Lines(text) {
-				// A claim is made again later, with its verdict.
-				if found := says.FindSubmatch(line); found != nil && !bytes.Contains(line, []byte(record.Fires)) {
-					all[string(found[1])] = true
-				}
-			}
-		}
-	}
-	return all, err
-}
-
-// full are the times in which etcd had no space.
-func full(events []event) (all []span) {
-	began := map[int]time.Duration{}
-	for _, e := range events {
-		switch {
-		case e.Fault != "nospace":
-		case e.What == whatMiss: // it may have been raised, and was taken back
-			all = append(all, span{e.At - 2*injection, e.At})
-		case e.What == whatFault:
-			began[e.ID] = e.At - injection
-		case e.What == whatHeal:
-			all = append(all, span{began[e.ID], e.At})
-		}
-	}
-	return all
-}
-
-// unsaid adds the runs of a job whose daemon ended after them while etcd had no space, or right after that: it has taken their results
-// along, and perhaps it had no time to say so.
-func unsaid(job string, events []event, refused map[string]bool) {
-	const moment = 2 * time.Second
-	spans := full(events)
-	ended := map[string][]time.Duration{} // by daemon
-	for _, e := range events {
-		if e.What == whatExit {
-			ended[e.Part] = append(ended[e.Part], e.At)
-		}
-	}
-	for _, e := range holds(events, job) {
-		if e.What != whatStop {
-			continue
-		}
-		for _, at := range ended[e.Part] {
-			for _, s := range spans {
-				if e.At < at && e.At < s.to+moment && at > s.from && at < s.to+moment {
-					tick, _, _ := strings.Cut(e.Value, " ")
-					refused[job+"/"+tick] = true
-					refused[job+"/"+tick+"@"+e.Part] = true
-				}
-			}
-		}
-	}
 }

@@ -39,8 +39,6 @@ type archive interface {
 	results(job, host string) (all []record.Result, cursor int64, err error)
 	// open are the ticks of runs whose end is not known.
 	open() ([]int64, error)
-	// refused are the runs, by the last elements of their keys, whose result etcd refused for want of space.
-	refused() (map[string]bool, error)
 }
 
 // lateness is what a start may be late beyond its deadline: between the last look at the clock and the fork a daemon may be stopped.
@@ -64,7 +62,7 @@ func (s scheduled) spec(a *arena) (string, error) {
 }
 
 func newCron(ctx context.Context, a *arena) (workload, error) {
-	c := &cron{jobs: schedules(), said: stored{a.client, a.path("log")}, kinds: map[string]int{}}
+	c := &cron{jobs: schedules(), said: stored{a.client}, kinds: map[string]int{}}
 	for _, s := range c.jobs {
 		spec, err := s.spec(a)
 		if err == nil {
@@ -155,13 +153,8 @@ func (c *cron) waits(events []event, since time.Duration) (late []violation) {
 func wall(at time.Duration) int64 { return time.Now().Add(at - coord.Now()).Unix() }
 
 func (c *cron) audit(events []event) (found []violation) {
-	refused, err := c.said.refused() // and others, which are added
-	if err != nil {
-		found = append(found, violationf("cron", 0, "nobody knows which results were refused: %v", err))
-	}
 	for _, s := range c.jobs {
 		hosts, starts, bad := c.units(s, events)
-		unsaid(s.name, events, refused)
 		found = append(found, bad...)
 		for _, host := range hosts {
 			results, cursor, err := c.said.results(s.name, host)
@@ -169,7 +162,7 @@ func (c *cron) audit(events []event) (found []violation) {
 				found = append(found, violationf("cron", 0, "%s: nobody knows what became of its ticks: %v", s.name, err))
 				continue
 			}
-			kinds, wrong := ticks.Audit(s.job(host, refused), starts[host], results, cursor)
+			kinds, wrong := ticks.Audit(s.job(host), starts[host], results, cursor)
 			for _, w := range wrong {
 				found = append(found, violationf("cron", 0, "%s", w))
 			}
@@ -182,7 +175,7 @@ func (c *cron) audit(events []event) (found []violation) {
 }
 
 // job is what is known of one for its audit.
-func (s scheduled) job(host string, refused map[string]bool) ticks.Job {
+func (s scheduled) job(host string) ticks.Job {
 	name := s.name
 	if host != "" {
 		name += "@" + host
@@ -190,14 +183,6 @@ func (s scheduled) job(host string, refused map[string]bool) ticks.Job {
 	deadline := (&cronjob.Job{}).Deadline(time.Duration(s.step) * time.Second)
 	return ticks.Job{
 		Name: name, Step: s.step, Allow: s.manner == jobFree, Retried: s.manner == jobFailed, Late: deadline + lateness,
-		Refused: func(tick int64) bool {
-			for n := range 3 { // the tick itself, and retries
-				if refused[s.name+"/"+record.ID{Tick: tick, N: n, Host: host}.String()] {
-					return true
-				}
-			}
-			return false
-		},
 	}
 }
 

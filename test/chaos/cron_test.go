@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -19,7 +17,6 @@ import (
 type shelf struct {
 	said  map[string][]record.Result // by job, or job@host
 	opens []int64
-	full  map[string]bool
 	fail  error
 }
 
@@ -34,12 +31,6 @@ func (s *shelf) results(job, host string) (all []record.Result, cursor int64, er
 }
 
 func (s *shelf) open() ([]int64, error) { return s.opens, s.fail }
-
-func (s *shelf) refused() (map[string]bool, error) {
-	all := map[string]bool{}
-	maps.Copy(all, s.full)
-	return all, nil
-}
 
 // ticked is a result of a tick that succeeded.
 func ticked(job, host string, tick int64) record.Result {
@@ -67,17 +58,15 @@ func TestWhatIsWrongWithTicksIsFound(t *testing.T) {
 		events []event
 		want   []string
 	}{
-		"each tick once":            {one, shelf{said: long}, at(started("long", "a", 2), started("long", "b", 4)), nil},
-		"a doubled tick":            {one, shelf{said: long}, at(started("long", "a", 2), started("long", "b", 4), with(started("long", "a", 4), func(e *event) { e.Token++ })), []string{"long: tick 4 was started twice"}},
-		"two alive":                 {one, shelf{said: long}, at(started("long", "a", 2), with(started("long", "b", 4), func(e *event) { e.What = whatOverlap })), []string{"long: tick 4: another one is alive"}},
-		"silent":                    {one, shelf{said: long}, at(started("long", "a", 2), started("long", "b", 4), started("long", "b", 6)), []string{"started, and no result tells of it"}},
-		"refused for want of space": {one, shelf{said: long, full: map[string]bool{"long/6": true}}, at(started("long", "a", 2), started("long", "b", 4), started("long", "b", 6)), nil},
-		"once a host":               {all, shelf{said: each}, at(started("each", "a", 2), onB), nil},
-		"refused on another host":   {all, shelf{said: each, full: map[string]bool{"each/4@a": true}}, at(started("each", "a", 2), onB, started("each", "b", 4)), []string{"each@b: started, and no result"}},
-		"twice on a host":           {all, shelf{said: each}, at(started("each", "a", 2), onB, with(started("each", "b", 2), func(e *event) { e.Token = 1009 })), []string{"each@b: tick 2 was started twice"}},
-		"on a host that is none":    {all, shelf{said: each}, at(started("each", "a", 2), onB, started("each", "c", 2)), []string{`each: a start of "2 1" on "c"`}},
-		"a line that is none":       {one, shelf{said: long}, at(started("long", "a", 2), started("long", "b", 4), with(started("long", "b", 6), func(e *event) { e.Value = "?" })), []string{`a start of "?"`}},
-		"etcd does not say":         {one, shelf{fail: errors.New("away")}, nil, []string{"long: nobody knows what became of its ticks: away"}},
+		"each tick once":         {one, shelf{said: long}, at(started("long", "a", 2), started("long", "b", 4)), nil},
+		"a doubled tick":         {one, shelf{said: long}, at(started("long", "a", 2), started("long", "b", 4), with(started("long", "a", 4), func(e *event) { e.Token++ })), []string{"long: tick 4 was started twice"}},
+		"two alive":              {one, shelf{said: long}, at(started("long", "a", 2), with(started("long", "b", 4), func(e *event) { e.What = whatOverlap })), []string{"long: tick 4: another one is alive"}},
+		"silent":                 {one, shelf{said: long}, at(started("long", "a", 2), started("long", "b", 4), started("long", "b", 6)), []string{"started, and no result tells of it"}},
+		"once a host":            {all, shelf{said: each}, at(started("each", "a", 2), onB), nil},
+		"twice on a host":        {all, shelf{said: each}, at(started("each", "a", 2), onB, with(started("each", "b", 2), func(e *event) { e.Token = 1009 })), []string{"each@b: tick 2 was started twice"}},
+		"on a host that is none": {all, shelf{said: each}, at(started("each", "a", 2), onB, started("each", "c", 2)), []string{`each: a start of "2 1" on "c"`}},
+		"a line that is none":    {one, shelf{said: long}, at(started("long", "a", 2), started("long", "b", 4), with(started("long", "b", 6), func(e *event) { e.Value = "?" })), []string{`a start of "?"`}},
+		"etcd does not say":      {one, shelf{fail: errors.New("away")}, nil, []string{"long: nobody knows what became of its ticks: away"}},
 	} {
 		c := &cron{daemons: daemons, jobs: row.jobs, said: &row.shelf, kinds: map[string]int{}}
 		says(t, name, c.audit(row.events), row.want...)
@@ -86,36 +75,6 @@ func TestWhatIsWrongWithTicksIsFound(t *testing.T) {
 
 // revised gives a result another token.
 func revised(r record.Result, rev int64) record.Result { r.Rev = rev; return r }
-
-// A daemon that is killed while etcd is full takes along the results of the runs that have ended, and no others.
-func TestOnlyAFullEtcdExcusesThatNothingIsSaid(t *testing.T) {
-	t.Parallel()
-	stop := started("long", "a", 2)
-	stop.What = whatStop
-	exit := event{What: whatExit, Part: "a", Target: "killed"}
-	raised, back, missed := event{What: whatFault, Fault: "nospace", ID: 7}, event{What: whatHeal, Fault: "nospace", ID: 7}, event{What: whatMiss, Fault: "nospace", ID: 7}
-	other := event{What: whatFault, Fault: "compact", ID: 8}
-	for name, row := range map[string]struct {
-		events []event
-		want   bool
-	}{
-		"killed while it is full":               {at(started("long", "a", 2), raised, stop, exit, back), true},
-		"killed right after that":               {at(started("long", "a", 2), raised, stop, back, exit), true},
-		"killed long after that":                {at(started("long", "a", 2), raised, stop, back, other, other, exit), false},
-		"killed before":                         {at(started("long", "a", 2), stop, exit, other, other, other, raised, back), false},
-		"killed while it may be full":           {at(started("long", "a", 2), stop, exit, missed), true},
-		"killed while something else is":        {at(started("long", "a", 2), stop, other, exit), false},
-		"killed before the run had ended":       {at(started("long", "a", 2), raised, exit, stop, back), false},
-		"another daemon is killed":              {at(started("long", "a", 2), raised, stop, event{What: whatExit, Part: "b"}, back), false},
-		"the run ended when it was empty again": {at(started("long", "a", 2), raised, back, other, other, stop, exit), false},
-	} {
-		refused := map[string]bool{}
-		unsaid("long", row.events, refused)
-		if got := refused["long/2"] && refused["long/2@a"]; got != row.want {
-			t.Errorf("%s: %v, want %v", name, refused, row.want)
-		}
-	}
-}
 
 func TestTicksAreTold(t *testing.T) {
 	t.Parallel()
@@ -148,27 +107,4 @@ func TestJobsHaveToRunAgainAndNothingStaysOpen(t *testing.T) {
 	says(t, "that began later", c.waits(events, now))
 	s.fail = errors.New("away")
 	says(t, "etcd does not say", c.waits(events, now), "nobody knows what is open: away")
-}
-
-func TestWhatThereWasNoSpaceForIsReadFromLogs(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	line := func(key, why string) string {
-		return `{"level":"warn","msg":"failed to apply request","request":"txn:<compare:<key:\"` + key + `\" create_revision:0> success:<request_put:<key:\"` + key + `\" value_size:440 >>","error":"` + why + `"}` + "\n"
-	}
-	for name, text := range map[string]string{
-		"m0": line(record.Results+"long/14", "etcdserver: no space") + line(record.Results+"long/15", "etcdserver: too many requests") +
-			line(record.Fires+`long/16\" key:\"`+record.Results+"long/16", "etcdserver: no space"),
-		"m1": line(record.Results+"each/16.1@a", "etcdserver: no space") + line("/conch/v1/cron/fire/long/17", "etcdserver: no space"),
-		"conchd.0": line(record.Results+"long/18", "etcdserver: no space") +
-			`level=WARN msg="etcd is out of space: the result is kept until there is some" run=long/19` + "\n" + `level=INFO msg=claimed run=long/20` + "\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := stored{logs: dir}.refused()
-	if want := (map[string]bool{"long/14": true, "each/16.1@a": true, "long/19": true}); err != nil || !maps.Equal(got, want) {
-		t.Errorf("%v, %v; want %v", got, err, want)
-	}
 }

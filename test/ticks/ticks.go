@@ -24,9 +24,6 @@ type Job struct {
 	Allow   bool          // overlap: two may be alive at once, and their starts need not be in the order of their claims
 	Retried bool          // runs may fail, and be started again
 	Late    time.Duration // how late a start may be
-	// Refused reports whether etcd refused the result of a tick for want of space. Its daemon keeps it until there is some, and takes
-	// it with it where it ends before: that one may be missing. nil: none was refused.
-	Refused func(tick int64) bool
 }
 
 // Start is one that the job wrote down.
@@ -75,7 +72,6 @@ func Audit(job Job, starts []Start, results []record.Result, cursor int64) (kind
 			first = r.From
 		}
 		if id.N == 0 {
-			next = a.pass(next, first)
 			if next != 0 && first != next || (r.Tick-first)/a.Step+1 != int64(count) {
 				a.errorf("the record of %d to %d, %d ticks, follows what ended before %d", first, r.Tick, count, next)
 			}
@@ -86,26 +82,12 @@ func Audit(job Job, starts []Start, results []record.Result, cursor int64) (kind
 		delete(a.started, run{r.Tick, r.Attempt})
 	}
 	for _, s := range a.started {
-		if !a.refused(s.Tick) {
-			a.errorf("started, and no result tells of it: %+v", s)
-		}
+		a.errorf("started, and no result tells of it: %+v", s)
 	}
-	next = a.pass(next, cursor+a.Step)
 	if len(results) == 0 || next-a.Step != cursor {
 		a.errorf("%d results, up to %d, want %d", len(results), next-a.Step, cursor)
 	}
 	return a.kinds, a.wrong
-}
-
-func (a *audit) refused(tick int64) bool { return a.Refused != nil && a.Refused(tick) }
-
-// pass gives the first tick from next on, up to another one, whose result was not refused.
-func (a *audit) pass(next, to int64) int64 {
-	for next != 0 && next < to && a.refused(next) {
-		a.kinds["refused by a full etcd"]++
-		next += a.Step
-	}
-	return next
 }
 
 // starts judges those alone: none twice, none beside another, tokens that rise.

@@ -44,8 +44,6 @@ func TestWhatIsWrongWithTicksIsFound(t *testing.T) {
 	job := Job{Name: "j", Step: 2, Late: 2 * time.Second}
 	allow, retried := job, job
 	allow.Allow, retried.Retried = true, true
-	full := job
-	full.Refused = func(tick int64) bool { return tick == 4 }
 	span := with(said(8, record.Missed, record.ReasonDeadline), func(r *record.Result) { r.From, r.Ticks = 4, 3 })
 	again := with(fine(2), func(r *record.Result) { r.Attempt, r.RunID, r.Kind, r.Rev = 2, "j/2.1", record.Retry, 1003 })
 	failed := with(fine(2), func(r *record.Result) { r.Status, r.Reason = record.Failed, record.ReasonExit })
@@ -72,24 +70,19 @@ func TestWhatIsWrongWithTicksIsFound(t *testing.T) {
 		"a start at the end of a range": {job, dids(2, 8), []record.Result{fine(2), span}, 8, "rev 0, and it was started with 1008"},
 		"skipped, and started": {job, dids(2), []record.Result{with(said(2, record.Skipped, record.ReasonOverlap), func(r *record.Result) { r.Rev = 1002 })}, 2,
 			"and it was started"},
-		"success of nothing":          {job, nil, fines(2), 2, "and nothing was started"},
-		"another token":               {job, dids(2), []record.Result{with(fine(2), func(r *record.Result) { r.Rev = 7 })}, 2, "rev 7, and it was started with 1002"},
-		"another process":             {job, dids(2), []record.Result{with(fine(2), func(r *record.Result) { r.Pid = 7 })}, 2, "pid 7, and it was 2"},
-		"no reason":                   {job, nil, []record.Result{said(2, record.Missed, "")}, 2, "that reason has no place there"},
-		"a reason of something else":  {job, dids(2), []record.Result{said(2, record.Killed, record.ReasonKill)}, 2, "that reason has no place there"},
-		"not called late":             {job, dids(2), []record.Result{with(fine(2), func(r *record.Result) { r.LateMS = 1001 })}, 2, "1001 ms late, and not called late"},
-		"called late":                 {job, dids(2), []record.Result{with(fine(2), func(r *record.Result) { r.LateMS, r.Kind = 1001, record.Late })}, 2, ""},
-		"too late":                    {job, dids(2), []record.Result{with(fine(2), func(r *record.Result) { r.LateMS, r.Kind = 2001, record.Late })}, 2, "want at most 2000"},
-		"the cursor is elsewhere":     {job, dids(2), fines(2), 4, "1 results, up to 2, want 4"},
-		"refused for want of space":   {full, dids(2, 4, 6), fines(2, 6), 6, ""},
-		"the last one refused":        {full, dids(2, 4), fines(2), 4, ""},
-		"another one is missing, too": {full, dids(2, 4, 6), fines(2, 8), 8, "follows what ended before 6"},
-		"another one is silent, too":  {full, dids(2, 4, 6), fines(2), 4, "no result tells of it: {Tick:6"},
-		"refused, and there":          {full, dids(2, 4), fines(2, 4), 4, ""},
-		"nothing at all":              {job, nil, nil, 0, "0 results"},
-		"a name that is none":         {job, nil, []record.Result{with(said(2, record.Missed, record.ReasonDeadline), func(r *record.Result) { r.RunID = "j" })}, 2, "j"},
-		"failed":                      {job, dids(2), []record.Result{failed}, 2, "that reason has no place there"},
-		"failed, and started again":   {retried, append(dids(2), Start{Tick: 2, Rev: 1003, Attempt: 2, Pid: 2}), []record.Result{failed, again}, 2, ""},
+		"success of nothing":         {job, nil, fines(2), 2, "and nothing was started"},
+		"another token":              {job, dids(2), []record.Result{with(fine(2), func(r *record.Result) { r.Rev = 7 })}, 2, "rev 7, and it was started with 1002"},
+		"another process":            {job, dids(2), []record.Result{with(fine(2), func(r *record.Result) { r.Pid = 7 })}, 2, "pid 7, and it was 2"},
+		"no reason":                  {job, nil, []record.Result{said(2, record.Missed, "")}, 2, "that reason has no place there"},
+		"a reason of something else": {job, dids(2), []record.Result{said(2, record.Killed, record.ReasonKill)}, 2, "that reason has no place there"},
+		"not called late":            {job, dids(2), []record.Result{with(fine(2), func(r *record.Result) { r.LateMS = 1001 })}, 2, "1001 ms late, and not called late"},
+		"called late":                {job, dids(2), []record.Result{with(fine(2), func(r *record.Result) { r.LateMS, r.Kind = 1001, record.Late })}, 2, ""},
+		"too late":                   {job, dids(2), []record.Result{with(fine(2), func(r *record.Result) { r.LateMS, r.Kind = 2001, record.Late })}, 2, "want at most 2000"},
+		"the cursor is elsewhere":    {job, dids(2), fines(2), 4, "1 results, up to 2, want 4"},
+		"nothing at all":             {job, nil, nil, 0, "0 results"},
+		"a name that is none":        {job, nil, []record.Result{with(said(2, record.Missed, record.ReasonDeadline), func(r *record.Result) { r.RunID = "j" })}, 2, "j"},
+		"failed":                     {job, dids(2), []record.Result{failed}, 2, "that reason has no place there"},
+		"failed, and started again":  {retried, append(dids(2), Start{Tick: 2, Rev: 1003, Attempt: 2, Pid: 2}), []record.Result{failed, again}, 2, ""},
 		"started again twice": {retried, append(dids(2), Start{Tick: 2, Rev: 1003, Attempt: 2, Pid: 2}, Start{Tick: 2, Rev: 1004, Attempt: 2, Pid: 3}),
 			[]record.Result{failed, again}, 2, "tick 2 was started twice"},
 		"started again, and silent": {retried, append(dids(2), Start{Tick: 2, Rev: 1003, Attempt: 2, Pid: 2}), []record.Result{failed}, 2, "no result tells of it"},

@@ -2,12 +2,10 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord/internal/cron/record"
@@ -27,25 +25,9 @@ type End struct {
 	Next  record.ID
 }
 
-// Finish writes the result and takes the start away, in one transaction. was is false where somebody else said before how it
-// ended: then that counts, and nothing is written.
-//
-// Where etcd has no space left the start is taken away all the same, which needs none, so that the job goes on; the error
-// wraps rpctypes.ErrNoSpace, and Publish writes the result later.
+// Finish writes the result and takes the start away, in one transaction: a start never goes without a word of how it ended. was is
+// false where somebody else said before how it ended: then that counts, and nothing is written.
 func (s *Store) Finish(ctx context.Context, e End) (was bool, err error) {
-	was, err = s.Report(ctx, e)
-	if !errors.Is(err, rpctypes.ErrNoSpace) {
-		return was, err
-	}
-	got, noSpace := s.client.Txn(ctx).If(e.stands()...).Then(e.away()...).Commit()
-	if noSpace != nil {
-		return false, decided(noSpace)
-	}
-	return got.Succeeded, err
-}
-
-// Report is Finish for who will not be there when there is space again: then the start stays, for others to settle.
-func (s *Store) Report(ctx context.Context, e End) (was bool, err error) {
 	for range askTries {
 		if was, err = s.finish(ctx, e); was || err != nil || e.Again == nil {
 			return was, err
@@ -61,42 +43,24 @@ func (s *Store) Report(ctx context.Context, e End) (was bool, err error) {
 }
 
 func (s *Store) finish(ctx context.Context, e End) (was bool, err error) {
-	_, was, err = s.commit(ctx, []time.Duration{e.Retain}, func(leases []clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op) {
-		ops := append(e.away(), putResult(e.Result, leases[0]))
-		if e.Again == nil {
-			return e.stands(), ops
-		}
-		again := clientv3.OpPut(record.Key(record.Wants, e.Job, e.Next), record.Encode(e.Again))
-		return append(e.stands(), unused(e.Job, e.Next)...), append(ops, again)
-	})
-	return was, err
-}
-
-// stands are the compares that hold while nobody has said how the start ended.
-func (e End) stands() []clientv3.Cmp {
 	cmps := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(record.OpenKey(e.Job, e.ID)), "=", e.OpenRev)}
 	if e.Settled {
 		cmps = append(cmps, absent(record.Key(record.Runs, e.Job, e.ID)))
 	}
-	return cmps
-}
-
-// away takes the start away.
-func (e End) away() []clientv3.Op {
-	return []clientv3.Op{
-		clientv3.OpDelete(record.OpenKey(e.Job, e.ID)),
-		clientv3.OpDelete(record.Key(record.Runs, e.Job, e.ID)),
-		clientv3.OpDelete(record.Key(record.Kills, e.Job, e.ID)),
-	}
-}
-
-// Publish writes a result whose start was taken away without one. A result that is there stays.
-func (s *Store) Publish(ctx context.Context, r *record.Result, retain time.Duration) error {
-	key := record.Results + r.RunID
-	_, _, err := s.commit(ctx, []time.Duration{retain}, func(leases []clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op) {
-		return []clientv3.Cmp{absent(key)}, []clientv3.Op{putResult(r, leases[0])}
+	_, was, err = s.commit(ctx, []time.Duration{e.Retain}, func(leases []clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op) {
+		ops := []clientv3.Op{
+			clientv3.OpDelete(record.OpenKey(e.Job, e.ID)),
+			clientv3.OpDelete(record.Key(record.Runs, e.Job, e.ID)),
+			clientv3.OpDelete(record.Key(record.Kills, e.Job, e.ID)),
+			putResult(e.Result, leases[0]),
+		}
+		if e.Again == nil {
+			return cmps, ops
+		}
+		again := clientv3.OpPut(record.Key(record.Wants, e.Job, e.Next), record.Encode(e.Again))
+		return append(slices.Clone(cmps), unused(e.Job, e.Next)...), append(ops, again)
 	})
-	return err
+	return was, err
 }
 
 func putResult(r *record.Result, lease clientv3.LeaseID) clientv3.Op {

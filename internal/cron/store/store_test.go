@@ -274,7 +274,7 @@ func TestATestamentSaysThatAStartWasLost(t *testing.T) {
 	}
 }
 
-// Whoever executes a testament ends with it, and would take the result along.
+// A start that went without its result would be one that nobody ever tells of: whoever executes a testament ends with it.
 func TestWithoutSpaceATestamentLeavesTheStartToPeers(t *testing.T) {
 	d := newDesk(t)
 	rev, _ := d.claim(d.start(10))
@@ -290,38 +290,6 @@ func TestWithoutSpaceATestamentLeavesTheStartToPeers(t *testing.T) {
 	d.must(Execute(t.Context(), d.cli, e, time.Unix(100, 0)))
 	if d.m.Get(record.Results+"j/10") == nil || len(d.m.Keys(record.Opens)) > 0 {
 		t.Error("it is not reported once there is space")
-	}
-}
-
-func TestWithoutSpaceAStartIsTakenAwayAllTheSame(t *testing.T) {
-	d := newDesk(t)
-	rev, _ := d.claim(d.start(10))
-	d.m.NoSpace(true)
-	res := &record.Result{RunID: "j/10", Status: record.Success}
-	end := End{Job: "j", ID: record.ID{Tick: 10}, OpenRev: rev, Result: res, Retain: time.Minute}
-	if was, err := d.Finish(t.Context(), end); !was || !errors.Is(err, rpctypes.ErrNoSpace) {
-		t.Fatal(was, err)
-	}
-	if left := append(d.m.Keys(record.Runs), d.m.Keys(record.Opens)...); len(left) > 0 {
-		t.Errorf("left: %q", left)
-	}
-	if err := d.Publish(t.Context(), res, time.Minute); !errors.Is(err, rpctypes.ErrNoSpace) {
-		t.Error(err)
-	}
-	d.m.NoSpace(false)
-	d.must(d.Publish(t.Context(), res, time.Minute))
-	first := d.m.Get(record.Results + "j/10")
-	d.must(d.Publish(t.Context(), &record.Result{RunID: "j/10", Status: record.Lost}, time.Minute)) // a result that is there stays
-	if again := d.m.Get(record.Results + "j/10"); again.ModRevision != first.ModRevision {
-		t.Errorf("%s", again.Value)
-	}
-	// And where not even that is answered, it is not known.
-	rev, _ = d.claim(d.start(20, func(s *Start) { s.CursorRev = rev }))
-	d.m.NoSpace(true)
-	d.m.Inject(coordtest.Rule{Method: coordtest.Txn, Skip: 1, Action: coordtest.LoseReply(rpctypes.ErrTimeout)})
-	end.ID, end.OpenRev = record.ID{Tick: 20}, rev
-	if _, err := d.Finish(t.Context(), end); !errors.Is(err, ErrUndecided) {
-		t.Error(err)
 	}
 }
 

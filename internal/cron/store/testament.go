@@ -31,12 +31,12 @@ func ReadTestament(raw []byte) (e End, ok bool) {
 	return *w.Cron, true
 }
 
-// Execute does what a testament asks for, at the time now. Where etcd has no space left it takes nothing away: nobody keeps the result
-// when this process has ended, and a peer settles what stands.
+// Execute does what a testament asks for, at the time now. Where etcd has no space left for the result, the start stays, and a peer
+// settles it.
 func Execute(ctx context.Context, client *clientv3.Client, e End, now time.Time) error {
 	e.Result.EndedAt = record.StampOf(now)
 	origin := time.Now()
-	if _, err := New(client, func() time.Duration { return time.Since(origin) }).Report(ctx, e); err != nil {
+	if _, err := New(client, func() time.Duration { return time.Since(origin) }).Finish(ctx, e); err != nil {
 		return fmt.Errorf("report lost run: %w", err)
 	}
 	return nil
