@@ -155,14 +155,8 @@ func (t *tail) read(ctx context.Context) (all []*mvccpb.KeyValue, head header, e
 
 // watch applies events until the watch ends, or cannot be believed, and returns why.
 func (t *tail) watch(ctx context.Context) error {
-	// A stream of its own each time: the client would put the watch on one with others, which can starve it, or
-	// back on the one that fell silent. Streams are told apart by the metadata of their contexts, all of which a
-	// request for progress has to bring along.
-	t.streams++
-	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(clientv3.WithRequireLeader(ctx), "coord-watch", fmt.Sprintf("%p-%d", t, t.streams)))
-	defer cancel()
-	events := watchWithin(ctx, cancel, t.within, t.cli, t.prefix, clientv3.WithRange(t.end), clientv3.WithRev(t.rev+1), clientv3.WithProgressNotify())
-
+	ctx, end, events := t.open(ctx)
+	defer end()
 	t.await()
 	due := time.NewTimer(t.reach(ctx))
 	defer due.Stop()
@@ -205,6 +199,36 @@ func (t *tail) watch(ctx context.Context) error {
 			due.Reset(t.reach(ctx))
 		}
 	}
+}
+
+// open makes a watch, and returns its context, and what ends it.
+func (t *tail) open(ctx context.Context) (context.Context, func(), clientv3.WatchChan) {
+	// A stream of its own each time: the client would put the watch on one with others, which can starve it, or
+	// back on the one that fell silent. Streams are told apart by the metadata of their contexts, all of which a
+	// request for progress has to bring along.
+	t.streams++
+	ctx = metadata.AppendToOutgoingContext(clientv3.WithRequireLeader(ctx), "coord-watch", fmt.Sprintf("%p-%d", t, t.streams))
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	created := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { giveUp(created, cancel) })
+	events := watchWithin(own, cancel, t.within, t.cli, t.prefix, clientv3.WithRange(t.end), clientv3.WithRev(t.rev+1), clientv3.WithProgressNotify())
+	close(created)
+	return own, func() { stop(); cancel() }, events
+}
+
+// createWithin is for how long a watch that nobody wants any more is waited for.
+const createWithin = time.Second
+
+// giveUp ends a watch, but not before it was created: of one that is given up earlier the client keeps the stream, and etcd
+// the watch, for as long as the client lives. Where etcd does not answer, that is the lesser evil.
+func giveUp(created <-chan struct{}, cancel func()) {
+	late := time.NewTimer(createWithin)
+	defer late.Stop()
+	select {
+	case <-created:
+	case <-late.C:
+	}
+	cancel()
 }
 
 // inquire finds out which revision the watch has to reach, unless it is on its way to one. It is false where etcd did not

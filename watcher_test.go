@@ -738,6 +738,39 @@ func TestWhatAQuietWatcherCosts(t *testing.T) {
 }
 
 // TestAWatchHasAStreamOfItsOwn: watches that share a stream can starve each other.
+// A watch that is given up before it was created would leave its stream open in the client, and the watch in etcd, for as long
+// as the client lives.
+func TestAWatcherClosedWhileItsWatchIsMadeLeavesNoWatch(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		w.m.HoldWatches(true)
+		hw, err := NewHostWatcher(w.Context(), w.m.Client(w), WatcherOptions{})
+		w.must(err)
+		w.must(w.m.Await(w.Context(), func() bool { return w.m.Watches() == 1 }))
+		time.AfterFunc(50*time.Millisecond, func() { w.m.HoldWatches(false) })
+		w.must(hw.Close())
+		time.Sleep(time.Second) // fake time
+		synctest.Wait()
+		if n := w.m.Watches(); n != 0 {
+			w.Errorf("%d watches are left", n)
+		}
+	})
+}
+
+// Where etcd does not answer, Close does not wait for it.
+func TestAWatcherIsClosedAlthoughItsWatchIsNotMade(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		w.m.HoldWatches(true)
+		hw, err := NewHostWatcher(w.Context(), w.m.Client(w), WatcherOptions{})
+		w.must(err)
+		w.must(w.m.Await(w.Context(), func() bool { return w.m.Watches() == 1 }))
+		began := w.now()
+		w.must(hw.Close())
+		if took := w.now() - began; took != createWithin {
+			w.Errorf("it took %v", took)
+		}
+	})
+}
+
 func TestAWatchHasAStreamOfItsOwn(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		cli := w.m.Client(w)
