@@ -294,7 +294,7 @@ func (c *calendar) restart(stop <-chan struct{}) {
 
 // size is etcd's data at a moment.
 type size struct {
-	at            time.Duration
+	at, passed    time.Duration // of the calendar, and here
 	file, used    int64
 	keys, leases  int
 	ticks, behind int64
@@ -324,7 +324,7 @@ func (c *calendar) report(done <-chan struct{}) (seen []size) {
 		if c.must(err); c.Failed() {
 			return seen
 		}
-		s := size{at, status.DbSize, status.DbSizeInUse, int(keys.Count), len(leases.Leases), c.ticks.Load(), c.behind.Load()}
+		s := size{at, time.Since(c.began), status.DbSize, status.DbSizeInUse, int(keys.Count), len(leases.Leases), c.ticks.Load(), c.behind.Load()}
 		seen = append(seen, s)
 		at += each
 		c.Logf("%6.1f h: %7d starts, file %6.1f MB, used %5.1f MB, keys %5d, leases %3d, at most %v behind",
@@ -334,17 +334,27 @@ func (c *calendar) report(done <-chan struct{}) (seen []size) {
 	return seen
 }
 
-// judge holds what was seen against what there can be.
-func (c *calendar) judge(seen []size) {
+// keysMost is how many keys the jobs may have at a pace: who was late goes faster than he should, while claims stay for as long.
+func (c *calendar) keysMost(pace float64) float64 {
 	most := 100.0 // jobs, cursors, opens, markers
 	for _, j := range jobs {
-		kept := float64(keepClaims+keepClaims/8)/float64(j.every) + 5*c.pace*float64(time.Second)/float64(j.every)
-		most += kept + 3*(history+pruneEvery)
+		kept := pace * (c.real(keepClaims*9/8) + 5*time.Second).Seconds() / j.every.Seconds()
+		most += kept*1.1 + 3*(history+pruneEvery)
 	}
+	return most
+}
+
+// judge holds what was seen against what there can be.
+func (c *calendar) judge(seen []size) {
 	file := &series{name: "file, MB", scale: 1e6, slack: 8e6}
 	keys := &series{name: "keys", scale: 1, slack: 300}
 	leases := &series{name: "leases", scale: 1, slack: 6}
-	for _, s := range seen {
+	pace := c.pace
+	for i, s := range seen {
+		if i > 0 {
+			pace = max(pace, (s.at-seen[i-1].at).Seconds()/(s.passed-seen[i-1].passed).Seconds())
+		}
+		most := c.keysMost(pace)
 		if s.file > mostData || float64(s.keys) > most || s.leases > 100 {
 			c.Errorf("after %v: %d bytes, %d keys, %d leases; want at most %.0f, %.0f, 100", s.at, s.file, s.keys, s.leases, mostData, most)
 		}
