@@ -737,7 +737,6 @@ func TestWhatAQuietWatcherCosts(t *testing.T) {
 	})
 }
 
-// TestAWatchHasAStreamOfItsOwn: watches that share a stream can starve each other.
 // A watch that is given up before it was created would leave its stream open in the client, and the watch in etcd, for as long
 // as the client lives.
 func TestAWatcherClosedWhileItsWatchIsMadeLeavesNoWatch(t *testing.T) {
@@ -771,6 +770,7 @@ func TestAWatcherIsClosedAlthoughItsWatchIsNotMade(t *testing.T) {
 	})
 }
 
+// TestAWatchHasAStreamOfItsOwn: watches that share a stream can starve each other.
 func TestAWatchHasAStreamOfItsOwn(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		cli := w.m.Client(w)
