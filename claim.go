@@ -93,7 +93,9 @@ func (s *Session) holdUnder(ctx context.Context, key string, rev, at int64) *cla
 		return c
 	}
 	s.claims[c] = struct{}{}
-	c.begin = time.AfterFunc(watchIn(len(s.claims)), func() {
+	s.unwatched++
+	c.begin = time.AfterFunc(watchIn(s.unwatched), func() {
+		s.begun()
 		s.spawn(func() { close(c.done) }, func() { c.watch(at + 1) })
 	})
 	return c
@@ -102,7 +104,7 @@ func (s *Session) holdUnder(ctx context.Context, key string, rev, at int64) *cla
 // watchAfter is when the watch of an own key begins. It begins with the revision at which the key was seen, so
 // that nothing is missed; a term that is over sooner is spared the watch, which costs as much as the term.
 //
-// A watch begins watchApart later for each key beyond the first watchFew that the session has: of thousands that are won at
+// A watch begins watchApart later for each key beyond the first watchFew that is not watched yet: of thousands that are won at
 // once, a thousand a second begin to be watched, and winning the next ones goes before. The renewals read every key meanwhile.
 const (
 	watchAfter = 50 * time.Millisecond
@@ -110,8 +112,15 @@ const (
 	watchApart = time.Millisecond
 )
 
-// watchIn is how long after a claim its watch begins, where a session has n of them.
+// watchIn is how long after a claim its watch begins, where it is the n-th of its session that is not watched yet.
 func watchIn(n int) time.Duration { return watchAfter + time.Duration(max(0, n-watchFew))*watchApart }
+
+// begun counts a claim out whose watch begins, or never will.
+func (s *Session) begun() {
+	s.mu.Lock()
+	s.unwatched--
+	s.mu.Unlock()
+}
 
 // watch loses the claim when its key is seen to be gone or another's, in a revision from from on.
 func (c *claim) watch(from int64) {
@@ -142,6 +151,7 @@ func (c *claim) drop(why error) {
 	c.s.mu.Unlock()
 	c.cancel(why)
 	if c.begin != nil && c.begin.Stop() {
+		c.s.begun()
 		close(c.done)
 	}
 	<-c.done

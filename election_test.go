@@ -208,6 +208,19 @@ func TestOfManyKeysAtOnceFewBeginToBeWatchedAtOnce(t *testing.T) {
 				w.Errorf("%v after they were won, %d of %d keys are watched, want %d", row.after, got, many, row.want)
 			}
 		}
+		// Nor does the next one wait for what is watched, or for what was given up before it was.
+		for i := range 10 * many {
+			e := w.election(s, ElectionOptions{Key: fmt.Sprintf("/brief/%d", i)})
+			w.must(e.Campaign(w.Context(), "a"))
+			w.must(e.Resign(w.Context()))
+		}
+		_, err := w.election(s, ElectionOptions{Key: "/next"}).CampaignTerm(w.Context(), "a")
+		w.must(err)
+		time.Sleep(watchAfter)
+		synctest.Wait()
+		if got := w.m.Watches(); got != many+1 {
+			w.Errorf("%d keys are watched, want %d", got, many+1)
+		}
 	})
 }
 

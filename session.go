@@ -75,8 +75,10 @@ type Session struct {
 	closed   bool          // no goroutine may be added any more
 	muted    bool          // renew no more: let the TTL bound what could not be resigned
 	claims   map[*claim]struct{}
-	offices  map[string]*office
-	seen     store
+	// unwatched are the claims whose watch has not begun.
+	unwatched int
+	offices   map[string]*office
+	seen      store
 
 	watchdog  *time.Timer
 	closeOnce sync.Once

@@ -182,7 +182,7 @@ func (n *node) answered(e *entry, t *attempt) {
 	case t.err != nil:
 		n.refused(e, t)
 	case !t.won:
-		e.shy, e.losses = n.Now().Add(min(shyFor<<min(e.losses, 8), shyMost)), e.losses+1
+		e.lost(n.Now(), shyMost)
 	default:
 		e.losses = 0
 		n.applied(e, t)
@@ -199,6 +199,11 @@ func (n *node) refused(e *entry, t *attempt) {
 	level := slog.LevelWarn
 	if errors.Is(t.err, rpctypes.ErrLeaseNotFound) || errors.Is(t.err, store.ErrUndecided) {
 		level = slog.LevelDebug // of the session: the registration says so
+	}
+	if t.end != nil { // nothing is late over it: a full etcd, say, is asked less and less often, and told of once
+		if e.lost(n.Now(), againMost); e.losses > 1 {
+			level = slog.LevelDebug
+		}
 	}
 	n.Logger.Log(context.Background(), level, "claim refused", slog.String("job", e.name), slog.String("id", t.act.ID.String()),
 		slog.String("reason", t.err.Error()))

@@ -14,13 +14,13 @@ import (
 )
 
 // followed are the areas that a node keeps a picture of, each with how old the proof may become that nothing was missed in it. Claims
-// and results are none: nothing is decided by them. A member that stops without a word shows within 10 s by what runs and what is
-// wanted, where it would hurt. Jobs, cursors and cards are compared again by whoever claims, so being late with them costs a transaction
-// that comes to nothing, and a proof costs two messages each time.
+// and results are none: nothing is decided by them. A member that stops without a word shows within 10 s by what runs, what is
+// wanted and who is there, where it would hurt. Jobs and cursors are compared again by whoever claims, so being late with them costs
+// a transaction that comes to nothing, or a new job its first ticks; and a proof costs two messages each time.
 func followed() map[string]time.Duration {
 	return map[string]time.Duration{
-		record.Runs: 10 * time.Second, record.State: 10 * time.Second,
-		record.Jobs: 30 * time.Second, record.Cursors: 30 * time.Second, record.Nodes: 30 * time.Second,
+		record.Runs: 10 * time.Second, record.State: 10 * time.Second, record.Nodes: 10 * time.Second,
+		record.Jobs: 30 * time.Second, record.Cursors: 30 * time.Second,
 	}
 }
 

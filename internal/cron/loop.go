@@ -16,6 +16,11 @@ const (
 	shyMost = 15 * time.Second
 )
 
+// lost has the node look at a job again later, after most at the latest: it lost a race about it, or cannot settle it now.
+func (e *entry) lost(now time.Time, most time.Duration) {
+	e.shy, e.losses = now.Add(min(shyFor<<min(e.losses, 8), most)), e.losses+1
+}
+
 // idleFor is how long nothing is decided about a job for which the moment to decide has come, and no decision.
 const idleFor = 100 * time.Millisecond
 
@@ -46,6 +51,9 @@ func (n *node) loop(ctx context.Context, failed <-chan error) error {
 			n.endAll(errShutdown)
 		case <-last:
 			n.giveUp()
+		}
+		if n.stopping && last == nil && n.claims == 0 && n.results > 0 && len(n.running) == n.results {
+			late, last = nil, time.After(resultsFor) // nothing runs: only etcd is waited for
 		}
 		n.look()
 		timer.Reset(n.sleep())

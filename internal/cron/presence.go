@@ -115,7 +115,7 @@ func (n *node) card() {
 		return
 	}
 	c := record.Card{
-		Host: n.Host, Zones: zonesOf(), Running: len(n.running), MaxRunning: n.MaxRunning, Users: n.Users, User: n.User, Stopping: n.stopping,
+		Host: n.Host, Zones: zonesOf(), Running: len(n.running) - n.results, MaxRunning: n.MaxRunning, Users: n.Users, User: n.User, Stopping: n.stopping,
 		Unfit: n.unfit,
 	}
 	for {

@@ -105,8 +105,10 @@ func (v *visit) crew(ctx context.Context) (*crew, error) {
 	}
 	c := newCrew(zones)
 	for _, r := range [][2]string{
-		{record.Cursors, clientv3.GetPrefixRangeEnd(record.Cursors)}, {record.Jobs, clientv3.GetPrefixRangeEnd(record.Jobs)}, {record.Nodes, clientv3.GetPrefixRangeEnd(record.Nodes)},
+		{record.Jobs, clientv3.GetPrefixRangeEnd(record.Jobs)},
+		{record.Nodes, clientv3.GetPrefixRangeEnd(record.Nodes)},
 		{record.Runs, clientv3.GetPrefixRangeEnd(record.Root)}, // and state, which is the last
+		{record.Cursors, clientv3.GetPrefixRangeEnd(record.Cursors)},
 	} {
 		rev, cut, err := v.pages(ctx, r[0], r[1], c.rev, &c.seen, c.take)
 		if err != nil {

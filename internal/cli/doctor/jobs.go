@@ -58,7 +58,8 @@ func (v *visit) ahead(c *crew, now time.Time) pile {
 	p := pile{check: "job", level: Fail, root: record.Cursors, what: "such jobs"}
 	for _, d := range c.ticks {
 		if at := time.Unix(d.tick, 0); c.specs[d.job] != nil && at.Sub(now) > aheadMost {
-			p.add(d.job, "starts nothing before %s: its cursor says that all ticks until then are decided; delete the key %s", at.UTC().Format(time.RFC3339), d.key)
+			p.add(d.job, "starts nothing before %s: its cursor says that all ticks until then are decided. Where the clock here is right, delete the key %s",
+				at.UTC().Format(time.RFC3339), d.key)
 		}
 	}
 	return p
