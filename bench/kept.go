@@ -64,7 +64,7 @@ func (b *bench) lookAt(ctx context.Context, names []string, keepers []*keeper) (
 			}
 			// What has given up costs nothing, and would win.
 			if after.Alive != b.sessions {
-				return nil, nil, fmt.Errorf("%s: %d of %d sessions live: too much else is going on to compare", names[i], after.Alive, b.sessions)
+				return nil, nil, fmt.Errorf("%w: %s: %d of %d sessions live", errBusy, names[i], after.Alive, b.sessions)
 			}
 			cpu[i].name, memory[i].name = names[i], names[i]
 			if round > 0 {

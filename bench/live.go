@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -50,7 +51,7 @@ func (b *bench) live(ctx context.Context) (o outcome, err error) {
 				}
 				// Whatever was lost, and came back, has changed a key meanwhile.
 				if later, err := m.count(ctx, kind.prefix, n); err != nil || later != revision {
-					return fmt.Errorf("not all %d were alive all the time: too much else is going on to measure (%v)", n, err)
+					return errors.Join(fmt.Errorf("%w: not all %d were alive all the time", errBusy, n), err)
 				}
 				cpu.Points, mb.Points = append(cpu.Points, [2]float64{float64(n), used}), append(mb.Points, [2]float64{float64(n), mem})
 			}

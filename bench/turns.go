@@ -4,11 +4,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"time"
 )
+
+// errBusy says that something was lost for want of time: what has given up costs nothing, and would win.
+var errBusy = errors.New("too much else is going on to measure")
 
 // contestant is one way to do a thing. A turn does it for a while and gives what it measured: one number or several.
 type contestant struct {

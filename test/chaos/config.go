@@ -42,7 +42,7 @@ func parse(args []string, stderr io.Writer) (config, error) {
 	o := options{}
 	set := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	set.SetOutput(stderr)
-	set.DurationVar(&o.Span, "for", time.Minute, "how long faults happen, 10s at least")
+	set.DurationVar(&o.Span, "for", time.Minute, "how long faults happen, 10s to 2h")
 	set.Uint64Var(&o.Seed, "seed", rand.Uint64(), "makes the same faults happen again; drawn at random unless given")
 	set.StringVar(&o.faultList, "faults", "", "kinds of faults, joined by commas; all unless given: "+strings.Join(kindNames(), " "))
 	set.StringVar(&o.workloadList, "workloads", "", "workloads, joined by commas; all unless given: "+strings.Join(workloadNames(), " "))
@@ -64,8 +64,9 @@ func parse(args []string, stderr io.Writer) (config, error) {
 func (o options) check() (c config, err error) {
 	c = o.config
 	c.Keep, c.Netns, c.Outer = c.Dir != "", !o.noNetns, os.Getpid()
-	if c.Span < 10*time.Second {
-		return c, fmt.Errorf("-for %v: want 10s at least", c.Span)
+	// Beyond two hours the history of a job that runs each second is cut, and the audit would miss what it tells.
+	if c.Span < 10*time.Second || c.Span > 2*time.Hour {
+		return c, fmt.Errorf("-for %v: want 10s to 2h", c.Span)
 	}
 	if c.Faults, err = chosen("-faults", o.faultList, kindNames()); err != nil {
 		return c, err
@@ -93,6 +94,9 @@ const longestDir = 80
 // folder makes the folder of the run.
 func (c *config) folder() (err error) {
 	if !c.Keep {
+		if len(os.TempDir()) > longestDir-32 {
+			return fmt.Errorf("TMPDIR %s: a path of %d bytes: want %d at most, since sockets are made below it", os.TempDir(), len(os.TempDir()), longestDir-32)
+		}
 		c.Dir, err = os.MkdirTemp("", fmt.Sprintf("conch-chaos-%d-", c.Outer))
 		return err
 	}

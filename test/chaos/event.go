@@ -139,7 +139,8 @@ func readEvents(path string) (all []event, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
 		var e event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			if bytes.HasSuffix(text, lines.Bytes()) {
@@ -149,5 +150,5 @@ func readEvents(path string) (all []event, err error) {
 		}
 		all = append(all, e)
 	}
-	return all, err
+	return all, errors.Join(err, lines.Err())
 }

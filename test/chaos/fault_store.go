@@ -142,6 +142,7 @@ func (a *arena) disarm(ctx context.Context) (err error) {
 		if err == nil {
 			return nil
 		}
+		sleep(ctx, 50*time.Millisecond)
 	}
 	return fmt.Errorf("take back alarms: %w", errors.Join(err, ctx.Err()))
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -33,14 +34,21 @@ func TestAnInterruptedRunLeavesNothing(t *testing.T) {
 	for name, how := range map[string]func(*exec.Cmd){
 		"interrupted": func(cmd *exec.Cmd) { _ = cmd.Process.Signal(syscall.SIGINT) },
 		"the inner process killed": func(cmd *exec.Cmd) {
-			for _, pid := range family(cmd.Process.Pid)[1:2] {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // the child of our child, which is there
+			for _, pid := range family(cmd.Process.Pid) {
+				if environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil && bytes.Contains(environ, []byte(innerEnv+"=")) {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+					return
+				}
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tmp := t.TempDir()
+			tmp, err := os.MkdirTemp("", "c") // short: sockets are made below it
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.RemoveAll(tmp) })
 			cmd := exec.Command(os.Args[0], outerRole, "-for", "1m", "-seed", "1", "-v", "-bin", "../../bin", "-workloads", "elect")
 			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 			said := &watched{want: " fault ", seen: make(chan struct{})}
@@ -50,9 +58,11 @@ func TestAnInterruptedRunLeavesNothing(t *testing.T) {
 			}
 			ended := make(chan struct{})
 			go func() { _ = cmd.Wait(); close(ended) }()
+			t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
 			select {
 			case <-said.seen:
 			case <-ended:
+				t.Fatalf("it has ended by itself: %s", said.buf.String())
 			}
 			how(cmd)
 			select {
@@ -93,7 +103,7 @@ func (w *watched) Write(p []byte) (int, error) {
 func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		"-for 5s":               "-for 5s: want 10s at least",
+		"-for 5s":               "-for 5s: want 10s to 2h",
 		"-faults kill":          `-faults "kill": want of kill-wrapper,`,
 		"-workloads x":          `-workloads "x": want of elect,`,
 		"-bin /nowhere":         "make build tools builds it",

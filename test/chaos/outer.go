@@ -62,6 +62,10 @@ func deaf() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 // startInner starts the inner process, in a network of its own if it can be had.
 func (c *config) startInner() (int, error) {
 	argv := []string{c.Self}
+	// Where nft, ip and tc are, also for users in whose path they are not.
+	if err := os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin"); err != nil {
+		return 0, err
+	}
 	if c.Netns {
 		unshare, err := networked()
 		if err != nil {
@@ -76,7 +80,7 @@ func (c *config) startInner() (int, error) {
 		return 0, err
 	}
 	return syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{
-		Env:   append(os.Environ(), innerEnv+"="+string(text), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin"),
+		Env:   append(os.Environ(), innerEnv+"="+string(text)),
 		Files: []uintptr{0, 1, 2},
 		// A group of its own: a terminal's interrupt comes once, from us.
 		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true},

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -244,6 +245,9 @@ func (r *registered) put(host string) error {
 	}
 	r.lease = lease.ID
 	_, err = r.client.Put(ctx, coord.HostsPrefix+host, `{}`, clientv3.WithLease(lease.ID))
+	if err != nil {
+		err = errors.Join(err, r.remove(host))
+	}
 	return err
 }
 

@@ -63,7 +63,7 @@ func parse(args []string) (options, error) {
 	flags := flag.NewFlagSet("model", flag.ContinueOnError)
 	flags.BoolVar(&o.all, "all", false, "do all searches, also those that take minutes")
 	flags.DurationVar(&o.timeout, "timeout", 20*time.Minute, "the longest that one search may take")
-	flags.IntVar(&o.memory, "memory", 6000, "the most memory that one search may take, in MB")
+	flags.IntVar(&o.memory, "memory", 2000, "the most memory that one search may take, in MB")
 	names := flags.String("run", "", "do the searches whose name `REGEXP` matches, whatever -all says")
 	if err := flags.Parse(args); err != nil {
 		return o, err

@@ -20,6 +20,9 @@ type breaker struct {
 	alone  bool
 	within time.Duration // for the test of a mutant
 
+	// quiet is held where nothing else may run beside: what passes without a mutant must not fail for want of time.
+	quiet sync.RWMutex
+
 	mu  sync.Mutex
 	bad int
 }
@@ -149,6 +152,8 @@ func (b *breaker) baseline(ctx context.Context, g *group, binary string) error {
 			names = append(names, name)
 		}
 	}
+	b.quiet.Lock()
+	defer b.quiet.Unlock()
 	r, err := runTests(ctx, b.root, g.pkg, binary, "^("+strings.Join(names, "|")+")$", 2*b.within)
 	if err != nil {
 		return err
@@ -173,7 +178,9 @@ func (b *breaker) judge(ctx context.Context, w work) {
 			return
 		}
 	}
+	b.quiet.RLock()
 	j := judge(ctx, b.root, binary, w.mutant, b.within)
+	b.quiet.RUnlock()
 	_ = os.Remove(binary) // at the latest it goes with the folder
 	if ctx.Err() == nil {
 		b.say(j)

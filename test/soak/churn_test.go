@@ -59,7 +59,7 @@ func TestChurn(t *testing.T) {
 
 	c.Logf("%v: %d hosts came and went (%d events), %d terms, %d slots, %d holds lost, %d sessions opened, %d times no answer in time",
 		*churnFor, c.hosts.Load(), c.seen.Load(), c.terms.Load(), c.slots.Load(), c.lost.Load(), c.sessions.Load(), c.trouble.Load())
-	c.Log("\n" + table(t, all))
+	c.Log("\n" + table(t, all, *churnFor >= time.Minute))
 	c.left()
 }
 

@@ -372,5 +372,5 @@ func (c *calendar) judge(seen []size) {
 		c.Log(summary)
 		return
 	}
-	c.Logf("%s\n%s", summary, table(c.T, []*series{file, keys, leases}))
+	c.Logf("%s\n%s", summary, table(c.T, []*series{file, keys, leases}, true))
 }

@@ -36,25 +36,25 @@ func line(y []float64) (rise, mean float64) {
 	return rise, sy / n
 }
 
-// judge says in a line what became of a series, and fails the test if it rises.
-func (s *series) judge(t *testing.T) string {
+// judge says in a line what became of a series, and fails the test if it rises and was looked at for long enough to tell.
+func (s *series) judge(t *testing.T, long bool) string {
 	t.Helper()
 	y := s.warm()
 	rise, mean := line(y)
 	text := fmt.Sprintf("%-22s %9.2f to %9.2f, mean %9.2f, fitted rise %+8.2f", s.name,
 		slices.Min(y)/s.scale, slices.Max(y)/s.scale, mean/s.scale, rise/s.scale)
-	if allowed := math.Max(share*mean, s.slack); rise > allowed {
+	if allowed := math.Max(share*mean, s.slack); long && rise > allowed {
 		t.Errorf("it grows: %s, at most %.2f", text, allowed/s.scale)
 	}
 	return text
 }
 
 // table is what became of all.
-func table(t *testing.T, all []*series) string {
+func table(t *testing.T, all []*series, long bool) string {
 	t.Helper()
 	var lines []string
 	for _, s := range all {
-		lines = append(lines, s.judge(t))
+		lines = append(lines, s.judge(t, long))
 	}
 	return strings.Join(lines, "\n")
 }
