@@ -8,6 +8,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Dialect is the SQL that a database speaks.
@@ -54,7 +55,7 @@ type SQL struct {
 }
 
 // tableName is one part of the name of a table: what PostgreSQL keeps as it is, and quoting changes nothing about.
-var tableName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+var tableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`) })
 
 // NewSQL makes a guard. It asks no database.
 func NewSQL(d Dialect, o SQLOptions) (*SQL, error) {
@@ -64,7 +65,7 @@ func NewSQL(d Dialect, o SQLOptions) (*SQL, error) {
 	name := cmp.Or(o.Table, DefaultTable)
 	parts := strings.Split(name, ".")
 	for _, part := range parts {
-		if len(parts) > 2 || !tableName.MatchString(part) {
+		if len(parts) > 2 || !tableName().MatchString(part) {
 			return nil, fmt.Errorf("fence: table %q: want lower-case letters, digits and '_', at most 63, no digit first, "+
 				"with or without a schema before a dot", name)
 		}

@@ -99,7 +99,7 @@ var rules = []rule{
 		Why: "what is right is judged by what was told, whoever was asked",
 	},
 	{
-		Of: []string{"./internal/hold", "./internal/cron/nearest"}, May: []string{"std"},
+		Of: []string{"./internal/hold", "./internal/cron/nearest", "./internal/lazy"}, May: []string{"std"},
 		Never: append([]string{"os/exec"}, anyEtcd...),
 		Why:   "vocabulary: proven by tables, so there is nothing to start and nobody to call",
 	},
@@ -109,17 +109,17 @@ var rules = []rule{
 		Why:   "pure time: what a tick is follows from the words alone, so there is no clock and nobody to ask",
 	},
 	{
-		Of: []string{"./internal/cron/job"}, May: []string{"std", "./internal/hold", "./internal/cron/schedule", "./internal/cron/nearest"},
+		Of: []string{"./internal/cron/job"}, May: []string{"std", "./internal/hold", "./internal/cron/schedule", "./internal/cron/nearest", "./internal/lazy"},
 		Never: append([]string{"os/exec"}, anyEtcd...),
 		Why:   "what a job says is the same for the daemon, the command line and a dashboard; YAML, etcd and processes are theirs",
 	},
 	{
-		Of: []string{"./internal/cron/crontab"}, May: []string{"std", "./internal/hold", "./internal/cron/schedule", "./internal/cron/job", "./internal/cron/nearest"},
+		Of: []string{"./internal/cron/crontab"}, May: []string{"std", "./internal/hold", "./internal/cron/schedule", "./internal/cron/job", "./internal/cron/nearest", "./internal/lazy"},
 		Never: append([]string{"os/exec", "os/user"}, anyEtcd...),
 		Why:   "a crontab is read as text, wherever that came from, and what becomes of it does not depend on the host",
 	},
 	{
-		Of: []string{"./internal/cron/manifest"}, May: []string{"std", "./internal/hold", "./internal/cron/schedule", "./internal/cron/job", "go.yaml.in/yaml/v3"},
+		Of: []string{"./internal/cron/manifest"}, May: []string{"std", "./internal/hold", "./internal/cron/schedule", "./internal/cron/job", "./internal/lazy", "go.yaml.in/yaml/v3"},
 		Never: append([]string{"os/exec"}, anyEtcd...),
 		Why:   "files of jobs are read as bytes, wherever they came from; it is the one place where YAML is read",
 	},

@@ -4,19 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/go-coord/coord/internal/cron/job"
 	"github.com/go-coord/coord/internal/cron/nearest"
+	"github.com/go-coord/coord/internal/lazy"
 )
 
 // words are those that all crons know for five fields. In schedules they mean the same.
 var words = []string{"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}
 
 // strayField is a word that stands where the command should begin, and is a sixth field.
-var strayField = regexp.MustCompile(`^([0-9*?,/-]+)$`)
+var strayField = lazy.Regexp(`^([0-9*?,/-]+)$`)
 
 // entry reads a line with a command.
 func (p *parser) entry(l *Line, body string) error {
@@ -132,7 +132,7 @@ func judgeCommand(command string) error {
 	switch {
 	case strings.HasPrefix(first, "-"):
 		return fmt.Errorf("the command begins with %s: flags of BSD crons are not known: want the command alone", quote(first))
-	case strayField.MatchString(first):
+	case strayField().MatchString(first):
 		return fmt.Errorf("the command begins with %s: want five fields before it; a crontab has none for seconds or years", quote(first))
 	}
 	return nil

@@ -2,12 +2,12 @@ package crontab
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-coord/coord/internal/cron/nearest"
+	"github.com/go-coord/coord/internal/lazy"
 )
 
 // kind is one of the five fields.
@@ -31,10 +31,10 @@ const maxField = 200
 
 // element is what all crons take in a list: *, or a value, or a range, and after * and ranges a step. Whether a number is in bounds is
 // judged by package schedule.
-var element = regexp.MustCompile(`^(\*|([A-Za-z]+|[0-9]+)(-([A-Za-z]+|[0-9]+))?)(/[0-9]+)?$`)
+var element = lazy.Regexp(`^(\*|([A-Za-z]+|[0-9]+)(-([A-Za-z]+|[0-9]+))?)(/[0-9]+)?$`)
 
 // randomRange is cronie's and OpenBSD's a~b, of which either end may be missing.
-var randomRange = regexp.MustCompile(`^([0-9]*)~([0-9]*)(/[0-9]+)?$`)
+var randomRange = lazy.Regexp(`^([0-9]*)~([0-9]*)(/[0-9]+)?$`)
 
 // judgeField refuses what crons do not agree on, or none of them knows.
 func judgeField(which int, field string) error {
@@ -46,14 +46,14 @@ func judgeField(which int, field string) error {
 		return fmt.Errorf("%s %s has %d bytes: want %d at most", k.name, quote(field), len(field), maxField)
 	}
 	for text := range strings.SplitSeq(field, ",") {
-		if m := randomRange.FindStringSubmatch(text); m != nil {
+		if m := randomRange().FindStringSubmatch(text); m != nil {
 			instead := "a fixed value; the schedule of a job can have H"
 			if m[1]+m[2] != "" {
 				instead += "(" + k.or(m[1], k.min) + "-" + k.or(m[2], k.max) + ")"
 			}
 			return refuse(text, "a random value, another one each time that cron starts", instead)
 		}
-		m := element.FindStringSubmatch(text)
+		m := element().FindStringSubmatch(text)
 		if m == nil {
 			return refuse(text, "no form that all crons know", "*, values, ranges, lists of these, and steps after * and ranges")
 		}

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/go-coord/coord/internal/lazy"
 )
 
 // maxName is how many bytes of a suggested name come from the command.
@@ -26,14 +27,14 @@ var runners = []string{"sh", "bash", "dash", "zsh", "ksh", "perl", "python", "py
 
 var (
 	// inner is what a command is made of, and no command of its own: what stands in quotes, and in substitutions.
-	inner = regexp.MustCompile("'[^']*'|`[^`]*`|" + `\$\{[^{}]*\}|\$\([^()]*\)`)
+	inner = lazy.Regexp("'[^']*'|`[^`]*`|" + `\$\{[^{}]*\}|\$\([^()]*\)`)
 	// separators part the commands of a script; whether they stand in quotes does not matter for a suggestion.
-	separators = regexp.MustCompile(`&&|\|\||[;&|(){}]`)
-	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
-	notInName  = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+	separators = lazy.Regexp(`&&|\|\||[;&|(){}]`)
+	assignment = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	notInName  = lazy.Regexp(`[^A-Za-z0-9._-]+`)
 	// option is a flag, or the number or time that belongs to one.
-	option = regexp.MustCompile(`^(-.*|[0-9.]+[smhd]?)$`)
-	dots   = regexp.MustCompile(`\.\.+`)
+	option = lazy.Regexp(`^(-.*|[0-9.]+[smhd]?)$`)
+	dots   = lazy.Regexp(`\.\.+`)
 )
 
 // name suggests one that no other job has: the base name of the first command that is more than a preparation, and a number if that is
@@ -50,10 +51,10 @@ func (p *parser) name(script string) string {
 // program gives the word that says best what a script does.
 func program(script string) (name string) {
 	for found := true; found; {
-		bare := inner.ReplaceAllString(script, "")
+		bare := inner().ReplaceAllString(script, "")
 		found, script = bare != script, bare
 	}
-	for _, part := range separators.Split(script, -1) {
+	for _, part := range separators().Split(script, -1) {
 		args := command(strings.Fields(part))
 		if len(args) == 0 || slices.Contains(preparations, args[0]) {
 			continue
@@ -81,7 +82,7 @@ func command(args []string) []string {
 		case args[0] == "-v":
 			// Of command -v, which looks whether a command is there.
 			return args
-		case assignment.MatchString(args[0]), option.MatchString(args[0]), slices.Contains(shellWords, path.Base(args[0])):
+		case assignment().MatchString(args[0]), option().MatchString(args[0]), slices.Contains(shellWords, path.Base(args[0])):
 			args = args[1:]
 		default:
 			return args
@@ -92,8 +93,8 @@ func command(args []string) []string {
 
 // sanitize makes a valid name of a word.
 func sanitize(word string) string {
-	name := notInName.ReplaceAllString(path.Base(strings.Trim(word, `"'`)), "-")
-	name = dots.ReplaceAllString(name, ".")
+	name := notInName().ReplaceAllString(path.Base(strings.Trim(word, `"'`)), "-")
+	name = dots().ReplaceAllString(name, ".")
 	if len(name) > maxName {
 		name = name[:maxName]
 	}

@@ -3,13 +3,13 @@ package crontab
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-coord/coord/internal/cron/job"
+	"github.com/go-coord/coord/internal/lazy"
 )
 
 // maxDelay is the longest RANDOM_DELAY, in minutes: the longest jitter is a week.
@@ -17,10 +17,10 @@ const maxDelay = 7 * 24 * 60
 
 var (
 	// beginsVariable is a line that is meant to set one.
-	beginsVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*[ \t]*=`)
-	variableName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	beginsVariable = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*[ \t]*=`)
+	variableName   = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	// secretName is what variables are called that should not stand in etcd.
-	secretName = regexp.MustCompile(`(?i)(passw|_pwd$|secret|token|credential|_key$|apikey$)`)
+	secretName = lazy.Regexp(`(?i)(passw|_pwd$|secret|token|credential|_key$|apikey$)`)
 )
 
 // variable reads NAME = value. Each may be in quotes, of either kind; what stands in them is taken as it is. Without quotes a value ends with
@@ -54,7 +54,7 @@ func quoted(text string) (inside, rest string, ok bool) {
 	return strings.Cut(text[1:], text[:1])
 }
 
-func looksLikeVariable(text string) bool { return beginsVariable.MatchString(text) }
+func looksLikeVariable(text string) bool { return beginsVariable().MatchString(text) }
 
 // set makes a variable hold for the lines that follow.
 func (p *parser) set(l *Line) error {
@@ -95,7 +95,7 @@ func (p *parser) set(l *Line) error {
 
 // setPlain sets a variable that cron hands on.
 func (p *parser) setPlain(l *Line) error {
-	if !variableName.MatchString(l.Variable) {
+	if !variableName().MatchString(l.Variable) {
 		return fmt.Errorf("variable %s: want a name of letters, digits and _, the first no digit", quote(l.Variable))
 	}
 	p.env[l.Variable] = job.EnvValue{Value: l.Value}
@@ -105,7 +105,7 @@ func (p *parser) setPlain(l *Line) error {
 	case strings.Contains(l.Value, "$") || l.Variable == "PATH" && strings.Contains(l.Value, "~"):
 		l.Notes = append(l.Notes, "taken as it stands, as cron does: no variable or ~ in it is expanded")
 	}
-	if secretName.MatchString(l.Variable) && l.Value != "" {
+	if secretName().MatchString(l.Variable) && l.Value != "" {
 		l.Secret = true
 		l.Notes = append(l.Notes, `it may be a secret, and would stand in etcd: put it into a file on the nodes, and {"file": PATH} in its place`)
 	}

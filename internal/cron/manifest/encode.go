@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/go-coord/coord/internal/cron/job"
 	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/lazy"
 )
 
 // maxDepth is how deep a job may nest. None nests deeper than 4.
@@ -94,7 +94,7 @@ func keyOf(n *yaml.Node) (string, error) {
 }
 
 // numeral is a number as JSON writes it.
-var numeral = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+var numeral = lazy.Regexp(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 
 func (e *encoder) scalar(n *yaml.Node) error {
 	switch tag := n.ShortTag(); tag {
@@ -107,7 +107,7 @@ func (e *encoder) scalar(n *yaml.Node) error {
 		}
 		fmt.Fprint(e, b)
 	case "!!int", "!!float":
-		if !numeral.MatchString(n.Value) {
+		if !numeral().MatchString(n.Value) {
 			// An octal number, a hexadecimal one, one with underlines: as it was typed, for the field to judge.
 			e.text(n.Value)
 			break

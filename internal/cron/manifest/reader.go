@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/go-coord/coord/internal/cron/job"
 	"github.com/go-coord/coord/internal/cron/schedule"
 	"github.com/go-coord/coord/internal/hold"
+	"github.com/go-coord/coord/internal/lazy"
 )
 
 // MaxSize is how many bytes a file may have.
@@ -117,12 +117,12 @@ func (r *Reader) readJSON(data []byte) {
 }
 
 // lineOf is where the YAML library says that it stumbled.
-var lineOf = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+var lineOf = lazy.Regexp(`^yaml: (?:line (\d+): )?(.*)$`)
 
 // noYAML says what the library says, and what helps against the slip that everybody makes with schedules.
 func (r *Reader) noYAML(err error) {
 	line, text := 1, hold.Escape(err.Error())
-	if m := lineOf.FindStringSubmatch(text); m != nil {
+	if m := lineOf().FindStringSubmatch(text); m != nil {
 		text = m[2]
 		if n, err := strconv.Atoi(m[1]); err == nil {
 			line = n
@@ -208,7 +208,7 @@ func (r *Reader) named(doc *yaml.Node) {
 }
 
 // unquoted is what is said of a number, or of true and false, where a text is wanted.
-var unquoted = regexp.MustCompile(` (true|false|-?[0-9][^ "]*): want a (text|label's value) |: is of another type: want a text, or`)
+var unquoted = lazy.Regexp(` (true|false|-?[0-9][^ "]*): want a (text|label's value) |: is of another type: want a text, or`)
 
 // take reads one job.
 func (r *Reader) take(line int, name string, spec *yaml.Node) {
@@ -224,7 +224,7 @@ func (r *Reader) take(line int, name string, spec *yaml.Node) {
 	}
 	j, err := job.ParseIn(r.zones, name, raw)
 	if err != nil {
-		if unquoted.MatchString(err.Error()) {
+		if unquoted().MatchString(err.Error()) {
 			err = fmt.Errorf("%w; as a text it has to stand in quotes", err)
 		}
 		r.fault(line, name, err)
