@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 
@@ -109,18 +110,10 @@ type acquirer interface {
 
 // under is the one way in which a command runs a child: with a guard, a connection, and what acquire makes of that.
 func (c *call) under(ctx context.Context, acquire func(*clientv3.Client) acquirer, s cli.Settings, f childFlags, cfg supervise.Config, signals <-chan os.Signal, manager *cli.Notifier) supervise.Outcome {
-	// The guard first: it comes up while the connection is made and the lease granted. Nobody waits for it
-	// until there is something to start.
-	g, err := startGuard(f.guard, s)
+	client, g, err := connect(f.guard, s)
 	if err != nil {
-		return notBegun(fmt.Errorf("%w: %w", hold.ErrNoGuard, err))
+		return notBegun(err)
 	}
-	client, err := s.Client()
-	if err != nil {
-		_ = g.Close()
-		return notBegun(fmt.Errorf("%w: %w", hold.ErrUnreachable, err))
-	}
-
 	defer reaping(g)()
 
 	a := acquire(client)
@@ -140,6 +133,28 @@ func (c *call) under(ctx context.Context, acquire func(*clientv3.Client) acquire
 	a.close(out)
 	parted(farewell, g, out)
 	return out
+}
+
+// connect makes the connection and starts the guard, both at once. That comes up while the lease is granted: nobody waits for
+// it until there is something to start.
+func connect(mode string, s cli.Settings) (client *clientv3.Client, g *guard.Client, err error) {
+	var noGuard error
+	var starting sync.WaitGroup
+	starting.Go(func() { g, noGuard = startGuard(mode, s) })
+	client, noClient := s.Client()
+	starting.Wait()
+	switch {
+	case noGuard == nil && noClient == nil:
+		return client, g, nil
+	case noGuard == nil:
+		_ = g.Close()
+	case noClient == nil:
+		_ = client.Close()
+	}
+	if noClient != nil {
+		return nil, nil, fmt.Errorf("%w: %w", hold.ErrUnreachable, noClient)
+	}
+	return nil, nil, fmt.Errorf("%w: %w", hold.ErrNoGuard, noGuard)
 }
 
 // notBegun is how a round ends that could not even try to acquire.
