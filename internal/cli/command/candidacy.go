@@ -114,12 +114,20 @@ func (c *candidacy) attempt(ctx context.Context, placed func(testament []byte)) 
 	if err != nil {
 		return nil, err
 	}
-	h := &held{attempt: a, session: s, term: term, info: hold.Info{
+	h := &held{attempt: a, session: s, term: term, parted: make(chan struct{}), info: hold.Info{
 		Kind: c.kind, Name: c.name, Rev: term.Token(), Lease: int64(s.Lease()), Slot: term.Slot(), TTL: s.TTL(),
 	}}
+	h.atOnce, h.since, h.crowded = !c.progress.waited(), time.Now(), c.crowded
 	h.evictions = listen(c.client, h.info)
 	c.won.Store(h)
 	return h, nil
+}
+
+// crowded reports whether anybody waits, as far as one member knows: it asks no other, and decides nothing.
+func (c *candidacy) crowded(ctx context.Context) bool {
+	prefix, holders := c.contest.queue()
+	got, err := c.client.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithSerializable())
+	return err == nil && got.Count > int64(holders)
 }
 
 // open grants a lease, which is also the proof that etcd can be reached. A wait bounds it only so far as to
@@ -269,7 +277,7 @@ func (c *candidacy) close(out supervise.Outcome) {
 		case out.Status.Rev == 0: // nobody heard of it in time
 			abandon(won.attempt, won.session, won.term)
 		default:
-			part(won.session) // the keys are gone; a lease without keys runs out
+			<-won.parted // the keys are gone; a lease without keys runs out
 		}
 		c.leaving.Wait()
 	}()

@@ -20,6 +20,8 @@ type contest interface {
 	refusal(err error) error
 	// holders says who holds, for people, behind a colon; empty where that is not known.
 	holders(ctx context.Context, client *clientv3.Client) string
+	// queue is where those who wait are, and how many hold there at most.
+	queue() (prefix string, holders int)
 }
 
 // attempt is one attempt to hold, on a session of its own. On an error nothing of it is left but what goes with that

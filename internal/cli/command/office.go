@@ -27,6 +27,8 @@ func (o *office) needs() []cli.Need { return leadNeeds(o.name, o.settle.Open != 
 
 func (o *office) refusal(err error) error { return err }
 
+func (o *office) queue() (string, int) { return hold.ElectRange(o.name), 1 }
+
 func (o *office) begin(s *coord.Session, placed func(coord.TermKeys)) (attempt, error) {
 	el, err := s.Election(coord.ElectionOptions{Key: hold.ElectPrefix(o.name), Settle: o.settle, Waiting: o.waiting, Placed: placed})
 	return &campaign{office: o, el: el}, err

@@ -80,6 +80,9 @@ func seatsText(all []coord.Holder) string {
 	return text
 }
 
+// queue: whoever waits for a turn (--spread) waits for the end of the session, and is not in it.
+func (m *semaphore) queue() (string, int) { return hold.SemaMaxRange(m.name, m.max), m.max }
+
 func (m *semaphore) begin(s *coord.Session, placed func(coord.TermKeys)) (attempt, error) {
 	sema, err := s.Semaphore(coord.SemaphoreOptions{
 		Key: hold.SemaPrefix(m.name), Max: m.max, Slots: hold.SlotPrefix(m.name), Settle: m.settle,
