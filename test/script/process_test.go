@@ -103,7 +103,8 @@ func TestAWaiterOutlastsAnEtcdThatIsAway(t *testing.T) {
 	t.Parallel()
 	office, el := heldBySomebody(t)
 	proxy := etcdtest.NewProxy(t, etcdtest.Shared(t).Endpoint())
-	p := run.Start(t, []string{"CONCH_ENDPOINTS=" + proxy.Addr()}, "elect", office, "--ttl", "2s", "--dial-timeout", "300ms", "--", "echo", "ours")
+	p := run.Start(t, []string{"CONCH_ENDPOINTS=" + proxy.Addr()}, "elect", office, "--ttl", "5s", "--kill-after", "1s",
+		"--dial-timeout", "300ms", "--", "echo", "ours") // what it wins is to outlast a machine that is busy
 	p.WaitLog("msg=waiting")
 	proxy.Cut()
 	p.WaitLog("etcd unreachable")
