@@ -8,14 +8,16 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// hub is what the sessions of one client share: the streams that their renewals go over, and the reads that
-// verify these. Ten thousand sessions then cost a few dozen streams, and one Txn for up to maxOps keys.
+// hub is what the sessions of one client share: the streams that their renewals go over, the reads that verify
+// these, and the deletes that end terms. Ten thousand sessions then cost a few dozen streams, and one Txn for up to
+// maxOps keys.
 //
 // Nothing is shared by sharing: each session judges its own replies by its own send times, and what goes wrong
 // on a stream or in a Txn is nobody's loss.
 type hub struct {
 	cli    *clientv3.Client
 	reads  batch
+	parts  partings
 	ctx    context.Context // ends with the hub
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // of streams and reads
@@ -40,7 +42,7 @@ func joinHub(cli *clientv3.Client) *hub {
 	h := hubs.of[cli]
 	if h == nil {
 		h = &hub{cli: cli, streams: map[*stream]struct{}{}}
-		h.reads.h = h
+		h.reads.h, h.parts.cli = h, cli
 		h.ctx, h.cancel = context.WithCancel(context.Background())
 		hubs.of[cli] = h
 	}

@@ -64,6 +64,22 @@ func (s *Session) release(ctx context.Context, k TermKeys, how End) error {
 	return k.release(ctx, s.cli, how, true, s.tryFor())
 }
 
+// giveUp releases what a term owned. One key without a record goes with those of other terms (partings.go), guarded by
+// its mod revision: the term was proven on its own lease (C1), so a key that nobody has put since is still its own, and
+// one that somebody has put is looked at by release, as is what was not deleted for any other reason.
+func (s *Session) giveUp(ctx context.Context, k TermKeys, how End) error {
+	if k.Slot == "" && k.Open == "" {
+		gone, err := s.hub.parts.delete(k.Key, k.Rev, s.tryFor())
+		switch {
+		case gone:
+			return nil
+		case err != nil && !definite(err) && ctx.Err() != nil:
+			return fmt.Errorf("release %q: %w: %w", k.Key, ErrUndecided, err) // that was the one try
+		}
+	}
+	return s.release(ctx, k, how)
+}
+
 // release is the one Txn that ends a hold, repeated until nothing of the term is left, or ctx ends after
 // the first try. A Txn whose reply was lost is found out by the next one.
 func (k TermKeys) release(ctx context.Context, cli *clientv3.Client, how End, withKeys bool, bound time.Duration) error {

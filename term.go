@@ -160,5 +160,5 @@ func (t *Term) end(ctx context.Context, how End) error {
 	if how == EndReleased && (errors.Is(lost, ErrTermLost) || errors.Is(lost, ErrSessionLost)) {
 		how = EndLost
 	}
-	return t.s.release(ctx, t.keys, how)
+	return t.s.giveUp(ctx, t.keys, how)
 }
