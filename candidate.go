@@ -3,6 +3,7 @@ package coord
 import (
 	"context"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -122,14 +123,15 @@ func (c *candidate) place(ctx context.Context, open bool, orElse []clientv3.Op) 
 
 // grab is the first Txn of try.
 func (c *candidate) grab(ctx context.Context, open bool) (won bool, v view, err error) {
-	got, err := c.place(ctx, open, c.looks(0))
+	// What stands in the way is asked for, and not who queues: nobody will wait for them.
+	got, err := c.place(ctx, open, append([]clientv3.Op{clientv3.OpGet(c.key)}, c.heads()...))
 	switch {
 	case err != nil:
 		return c.adopt(ctx, err)
 	case got.Succeeded:
 		return true, v, nil
 	}
-	v = c.parse(got)
+	v = c.view(got, first(got.Responses[0]), nil, got.Responses[1:])
 	// A key of ours can only be left from a request that was given up on: it is adopted, not refused.
 	if v.own != nil && c.mine(v.own) {
 		c.found(v.own.CreateRevision, v.rev)
@@ -140,15 +142,21 @@ func (c *candidate) grab(ctx context.Context, open bool) (won bool, v view, err 
 
 // enter is the first Txn of campaign: leader, settler or queued after one round trip.
 func (c *candidate) enter(ctx context.Context) (won bool, v view, err error) {
-	got, err := c.place(ctx, c.settler.on(), append([]clientv3.Op{c.putKey()}, c.looks(0)...))
+	put := clientv3.OpPut(c.key, c.identity, clientv3.WithLease(c.s.lease), clientv3.WithPrevKV())
+	got, err := c.place(ctx, c.settler.on(), append([]clientv3.Op{put}, c.lists(0)...))
 	switch {
 	case err != nil:
 		return c.adopt(ctx, err)
 	case got.Succeeded:
 		return true, v, nil
 	}
-	v = c.parse(got)
-	c.found(v.own.CreateRevision, v.rev)
+	// The own key was made by that put, unless it was there.
+	r, own := got.Responses, &mvccpb.KeyValue{CreateRevision: got.Header.Revision}
+	if prev := r[0].GetResponsePut().GetPrevKv(); prev != nil {
+		own.CreateRevision = prev.CreateRevision
+	}
+	v = c.view(got, own, r[1].GetResponseRange().GetKvs(), r[2:])
+	c.found(own.CreateRevision, v.rev)
 	return false, v, c.checkQueue(v)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -21,9 +22,14 @@ type view struct {
 	at     time.Duration // clock when it arrived
 }
 
-// looks are the reads of a view. older lists keys only: their leases are not looked at. createdBefore 0
-// lists the youngest keys whatever their age.
+// looks are the reads of a view: of the own key and of the queue.
 func (c *candidate) looks(createdBefore int64) []clientv3.Op {
+	return append([]clientv3.Op{clientv3.OpGet(c.key)}, c.lists(createdBefore)...)
+}
+
+// lists are the reads of the queue. older lists keys only: their leases are not looked at. createdBefore 0
+// lists the youngest keys whatever their age.
+func (c *candidate) lists(createdBefore int64) []clientv3.Op {
 	older := []clientv3.OpOption{
 		clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(queueLimit),
 		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend),
@@ -31,27 +37,31 @@ func (c *candidate) looks(createdBefore int64) []clientv3.Op {
 	if createdBefore > 0 {
 		older = append(older, clientv3.WithMaxCreateRev(createdBefore-1))
 	}
-	ops := []clientv3.Op{
-		clientv3.OpGet(c.key),
-		clientv3.OpGet(c.prefix, older...),
-		clientv3.OpGet(c.prefix, clientv3.WithFirstCreate()...),
-	}
+	return append([]clientv3.Op{clientv3.OpGet(c.prefix, older...)}, c.heads()...)
+}
+
+// heads are the reads of what comes first: the leader, and the record.
+func (c *candidate) heads() []clientv3.Op {
+	ops := []clientv3.Op{clientv3.OpGet(c.prefix, clientv3.WithFirstCreate()...)}
 	if c.settler.on() {
 		ops = append(ops, clientv3.OpGet(c.settler.Open))
 	}
 	return ops
 }
 
-// parse reads the replies to looks, which are the last of the replies.
+// parse reads the replies to looks.
 func (c *candidate) parse(got *clientv3.TxnResponse) view {
 	r := got.Responses
-	v := view{rev: got.Header.Revision, at: c.s.clock()}
+	return c.view(got, first(r[0]), r[1].GetResponseRange().GetKvs(), r[2:])
+}
+
+// view is made of the own key, the list of older ones, and the replies to heads.
+func (c *candidate) view(got *clientv3.TxnResponse, own *mvccpb.KeyValue, older []*mvccpb.KeyValue, heads []*pb.ResponseOp) view {
+	v := view{own: own, oldest: first(heads[0]), rev: got.Header.Revision, at: c.s.clock()}
 	if c.settler.on() {
-		v.record, r = first(r[len(r)-1]), r[:len(r)-1]
+		v.record = first(heads[1])
 	}
-	n := len(r)
-	v.own, v.oldest = first(r[n-3]), first(r[n-1])
-	for _, kv := range r[n-2].GetResponseRange().GetKvs() {
+	for _, kv := range older {
 		if v.own == nil || kv.CreateRevision < v.own.CreateRevision {
 			v.older = append(v.older, kv)
 		}

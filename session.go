@@ -318,8 +318,8 @@ func (s *Session) floor() int64 {
 // accepts and never answers costs one try. ctx's own end still counts, and so does the session's.
 func (s *Session) try(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, s.tryFor())
-	bound, unbind := bind(ctx, s.ctx)
-	return bound, func() { unbind(); cancel() }
+	stop := context.AfterFunc(s.ctx, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // tryFor is the bound of one request.
