@@ -27,13 +27,14 @@ import (
 type candidate struct {
 	attempt
 	prefix  string
+	vacant  clientv3.Cmp // no key is under the prefix
 	settler settler
 }
 
 func (s *Session) candidate(e *Election, identity string) *candidate {
 	c := &candidate{
 		attempt: s.attempt(candidateKey(e.prefix, s.lease), identity, e.opts.Waiting),
-		prefix:  e.prefix, settler: settler{SettleOptions: e.opts.Settle},
+		prefix:  e.prefix, vacant: e.vacant, settler: settler{SettleOptions: e.opts.Settle},
 	}
 	if placed := e.opts.Placed; placed != nil {
 		c.placed = func() { placed(c.keys()) }
@@ -94,7 +95,7 @@ func (c *candidate) finish(ctx context.Context, won bool, v view) (err error) {
 
 // free are the compares that nobody holds: no key under the prefix and, settling, no open record.
 func (c *candidate) free(settle bool) []clientv3.Cmp {
-	cmps := []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(c.prefix), "=", 0).WithPrefix()}
+	cmps := []clientv3.Cmp{c.vacant}
 	if settle {
 		cmps = append(cmps, clientv3.Compare(clientv3.CreateRevision(c.settler.Open), "=", 0))
 	}
@@ -224,8 +225,11 @@ func (c *candidate) leave(why error) error {
 
 // keys is what the attempt owns in etcd.
 func (c *candidate) keys() TermKeys {
-	return TermKeys{
-		Key: c.key, Rev: c.rev, Lease: c.s.lease, N: c.n, Holder: embed(c.identity),
-		Open: c.settler.Open, OpenRev: c.open, Last: c.settler.Last,
+	k := TermKeys{
+		Key: c.key, Rev: c.rev, Lease: c.s.lease, N: c.n, Open: c.settler.Open, OpenRev: c.open, Last: c.settler.Last,
 	}
+	if c.settler.on() {
+		k.Holder = embed(c.identity) // for the last record
+	}
+	return k
 }

@@ -94,7 +94,7 @@ func (s *Session) holdUnder(ctx context.Context, key string, rev, at int64) *cla
 	}
 	s.claims[c] = struct{}{}
 	s.unwatched++
-	c.begin = time.AfterFunc(watchIn(s.unwatched), func() {
+	c.begin = time.AfterFunc(s.watchIn(s.unwatched), func() {
 		s.begun()
 		s.spawn(func() { close(c.done) }, func() { c.watch(at + 1) })
 	})
@@ -104,16 +104,22 @@ func (s *Session) holdUnder(ctx context.Context, key string, rev, at int64) *cla
 // watchAfter is when the watch of an own key begins. It begins with the revision at which the key was seen, so
 // that nothing is missed; a term that is over sooner is spared the watch, which costs as much as the term.
 //
-// A watch begins watchApart later for each key beyond the first watchFew that is not watched yet: of thousands that are won at
-// once, a thousand a second begin to be watched, and winning the next ones goes before. The renewals read every key meanwhile.
+// Beyond the first watchFew keys that are not watched yet, a watch begins one renewal later, and watchApart later for each of
+// them: of thousands that are won at once, none are watched while most are still to be won, and then five hundred a second.
+// Each renewal reads every key meanwhile, so from the first one on a watch only tells sooner.
 const (
 	watchAfter = 50 * time.Millisecond
 	watchFew   = 16
-	watchApart = time.Millisecond
+	watchApart = 2 * time.Millisecond
 )
 
 // watchIn is how long after a claim its watch begins, where it is the n-th of its session that is not watched yet.
-func watchIn(n int) time.Duration { return watchAfter + time.Duration(max(0, n-watchFew))*watchApart }
+func (s *Session) watchIn(n int) time.Duration {
+	if n <= watchFew {
+		return watchAfter
+	}
+	return watchAfter + s.bounds.Renew + time.Duration(n-watchFew)*watchApart
+}
 
 // begun counts a claim out whose watch begins, or never will.
 func (s *Session) begun() {

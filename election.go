@@ -69,6 +69,7 @@ type Election struct {
 	owned  bool
 	opts   ElectionOptions
 	prefix string
+	vacant clientv3.Cmp  // no key is under prefix: made once, since the client copies it at each step of making it
 	pool   *ElectionPool // that it was borrowed from; nil where it was not
 
 	ctx    context.Context // ends with Close; a borrowed one's with that of the pool
@@ -107,6 +108,7 @@ func (s *Session) Election(o ElectionOptions) (*Election, error) {
 
 func (s *Session) election(o ElectionOptions) *Election {
 	e := &Election{s: s, opts: o, prefix: prefixOf(o.Key)}
+	e.vacant = clientv3.Compare(clientv3.CreateRevision(e.prefix), "=", 0).WithPrefix()
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	return e
 }

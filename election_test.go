@@ -201,7 +201,10 @@ func TestOfManyKeysAtOnceFewBeginToBeWatchedAtOnce(t *testing.T) {
 		for _, row := range []struct {
 			after time.Duration
 			want  int
-		}{{watchAfter, watchFew}, {watchAfter + 50*watchApart, watchFew + 50}, {watchAfter + 100*watchApart, many}} {
+		}{
+			{watchAfter, watchFew}, {watchAfter + s.bounds.Renew, watchFew},
+			{watchAfter + s.bounds.Renew + 50*watchApart, watchFew + 50}, {watchAfter + s.bounds.Renew + 100*watchApart, many},
+		} {
 			time.Sleep(row.after - w.now())
 			synctest.Wait()
 			if got := w.m.Watches(); got != row.want {
@@ -227,7 +230,7 @@ func TestOfManyKeysAtOnceFewBeginToBeWatchedAtOnce(t *testing.T) {
 // Red when the renewals leave out keys that are not watched yet.
 func TestAKeyThatIsNotWatchedYetIsMissedByTheNextRenewal(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
-		const many = 3000 // the last is watched after three seconds
+		const many = 3000 // the last is watched after seven seconds
 		s := w.session(SessionOptions{})
 		var last *Term
 		for i := range many {

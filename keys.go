@@ -1,7 +1,7 @@
 package coord
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -17,7 +17,7 @@ func candidateKey(prefix string, lease clientv3.LeaseID) string {
 }
 
 // leaseName is a lease in hexadecimal digits, not padded, as etcdctl prints it.
-func leaseName(lease clientv3.LeaseID) string { return fmt.Sprintf("%x", int64(lease)) }
+func leaseName(lease clientv3.LeaseID) string { return strconv.FormatInt(int64(lease), 16) }
 
 // nested reports whether key, found under prefix, belongs to another election inside this one.
 func nested(prefix, key string) bool { return strings.Contains(key[len(prefix):], "/") }
