@@ -763,3 +763,19 @@ func TestAnObserverTakesNoNestedElectionsLeaderForItsOwn(t *testing.T) {
 		}
 	})
 }
+
+// Red when a queued campaign takes the key that it put for a new one.
+func TestWhoQueuesWithAKeyThatWasThereLeadsWithItsRevision(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		a, b := w.contender(settled), w.contender(settled)
+		w.must(a.Campaign(w.Context(), "a"))
+		rev, err := w.m.Put("/e/x/"+leaseHex(b.Session()), "left by an earlier request", b.Session().Lease())
+		w.must(err)
+		call := w.campaign(w.Context(), b, "b")
+		w.must(a.Resign(w.Context()))
+		w.must(call.wait().err)
+		if got := call.term.Token(); got != uint64(rev) {
+			w.Errorf("token %d, want %d", got, rev)
+		}
+	})
+}
