@@ -16,11 +16,15 @@ import (
 type Store struct {
 	client  *clientv3.Client
 	buckets *buckets
+	joint   *joint
 }
 
 // New makes a Store. mono is a clock that nobody sets. The client stays the caller's.
 func New(client *clientv3.Client, mono func() time.Duration) *Store {
-	return &Store{client: client, buckets: &buckets{client: client, now: mono, all: map[time.Duration]*bucket{}}}
+	return &Store{
+		client: client, buckets: &buckets{client: client, now: mono, all: map[time.Duration]*bucket{}},
+		joint: &joint{client: client, wait: jointWait, turn: make(chan struct{}, 1)},
+	}
 }
 
 // Ground is what a decision rests on: where any of it has changed, nothing is written.
@@ -58,7 +62,7 @@ func (s *Store) Claim(ctx context.Context, c Start) (rev int64, won bool, err er
 		cmps = append(cmps, absent(record.OpenRange(c.Job, c.ID.Host)).WithPrefix())
 	}
 	open := record.Encode(c.Open)
-	return s.commit(ctx, []time.Duration{c.Keep}, func(bucket []clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op) {
+	return s.commit(ctx, c.Job, []time.Duration{c.Keep}, func(bucket []clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op) {
 		return cmps, append(c.ops(c.ID),
 			clientv3.OpPut(record.Key(record.Fires, c.Job, c.ID), record.Encode(c.Fire), clientv3.WithLease(bucket[0])),
 			clientv3.OpPut(record.Key(record.Runs, c.Job, c.ID), open, clientv3.WithLease(c.Lease)),
@@ -126,7 +130,7 @@ func (s *Store) decide(ctx context.Context, v *Verdict) (rev int64, won bool, er
 	if v.Ask != nil {
 		cmps = append(cmps, unused(v.Job, v.AskID)...)
 	}
-	return s.commit(ctx, []time.Duration{v.Keep, v.Retain}, func(bucket []clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op) {
+	return s.commit(ctx, v.Job, []time.Duration{v.Keep, v.Retain}, func(bucket []clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op) {
 		claims, results := clientv3.WithLease(bucket[0]), clientv3.WithLease(bucket[1])
 		ops := append(v.ops(v.ID), clientv3.OpPut(record.Key(record.Fires, v.Job, v.ID), record.Encode(v.Fire), claims))
 		for _, r := range []*record.Result{v.Result, v.Superseded} {
@@ -183,18 +187,16 @@ func absent(key string) clientv3.Cmp {
 // ErrUndecided is returned when nobody knows whether a transaction was committed, or will be.
 var ErrUndecided = errors.New("cron: outcome unknown")
 
-// commit makes a transaction that puts keys on leases of these times.
+// commit makes a transaction about a job that puts keys on leases of these times.
 func (s *Store) commit(
-	ctx context.Context, times []time.Duration, txn func([]clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op),
+	ctx context.Context, job string, times []time.Duration, txn func([]clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op),
 ) (rev int64, won bool, err error) {
 	err = s.buckets.on(ctx, times, func(leases []clientv3.LeaseID) error {
-		cmps, ops := txn(leases)
-		got, err := s.client.Txn(ctx).If(cmps...).Then(ops...).Commit()
-		if err != nil {
-			return decided(err)
-		}
-		rev, won = got.Header.Revision, got.Succeeded
-		return nil
+		p := &part{job: job}
+		p.cmps, p.ops = txn(leases)
+		err := s.joint.commit(ctx, p)
+		rev, won = p.rev, p.won
+		return err
 	})
 	return rev, won, err
 }

@@ -47,7 +47,7 @@ func (s *Store) finish(ctx context.Context, e End) (was bool, err error) {
 	if e.Settled {
 		cmps = append(cmps, absent(record.Key(record.Runs, e.Job, e.ID)))
 	}
-	_, was, err = s.commit(ctx, []time.Duration{e.Retain}, func(leases []clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op) {
+	_, was, err = s.commit(ctx, e.Job, []time.Duration{e.Retain}, func(leases []clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op) {
 		ops := []clientv3.Op{
 			clientv3.OpDelete(record.OpenKey(e.Job, e.ID)),
 			clientv3.OpDelete(record.Key(record.Runs, e.Job, e.ID)),
