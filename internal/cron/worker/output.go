@@ -18,6 +18,9 @@ import (
 	"github.com/go-coord/coord/internal/hold/guard"
 )
 
+// readFirst is how much is read at once, and readMost, where there is more: most jobs write next to nothing.
+const readFirst, readMost = 2 << 10, 32 << 10
+
 // drainFor is how long the rest of a run's output is read when something of it lives on and keeps the pipe open.
 const drainFor = 100 * time.Millisecond
 
@@ -59,12 +62,15 @@ func (o *output) abandon() { _ = errors.Join(o.r.Close(), o.w.Close()) }
 // read takes in all that is written, however much: a run never waits for it.
 func (o *output) read() {
 	defer close(o.done)
-	buf := make([]byte, 32<<10)
+	buf := make([]byte, readFirst)
 	for {
 		n, err := o.r.Read(buf)
 		o.take(buf[:n])
 		if err != nil {
 			return
+		}
+		if n == len(buf) && n < readMost {
+			buf = make([]byte, readMost)
 		}
 	}
 }

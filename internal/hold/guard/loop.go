@@ -14,7 +14,7 @@ const (
 	hearAtOnce  = 64                     // requests, before the clock is looked at again
 	flushWithin = time.Second            // for the last events, when the wrapper does not read them
 	lookFirst   = 2 * time.Millisecond   // after a look that proved nothing, doubled up to lookLast
-	lookEvery   = 5 * time.Millisecond   // at everything, where ends follow each other
+	lookEvery   = 20 * time.Millisecond  // at everything, where ends follow each other
 	lookLast    = 250 * time.Millisecond // and never given up: the proof is what everybody waits for
 )
 
