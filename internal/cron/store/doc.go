@@ -20,6 +20,9 @@
 // and its revision is the fencing token of what is started. So a pause, an edit or a drain that was acknowledged is never
 // followed by a claim that does not know of it.
 //
+// What is asked for about different jobs at the same moment may go to etcd as one transaction (joint.go), each part under its own
+// conditions. It is won by itself, and shares its revision with those that are won with it: the token rises with each start of a job.
+//
 // # Leases
 //
 // A run marker is on the session lease of its daemon. A claim and a result are on leases that are shared by all that are
