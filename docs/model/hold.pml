@@ -8,8 +8,7 @@
  * answers lost, a renewal that a deposed leader acknowledges without effect.
  *
  * Not modelled: keys that go before their time, the open record and settling (settle.pml), slots (sema.pml), eviction
- * (evict.pml), hooks; and that a wrapper sends the revoke together with the delete where nobody waits: nothing of its tree is
- * alive by then, and in either order nothing is left.
+ * (evict.pml), hooks.
  *
  * Time: a tick is a fifth or so of a TTL. All clocks are ages and countdowns, so a run has no end and the states are finite.
  * Etcd lets a lease go at any time from TTL ticks after the last renewal that it handled. KILL, GRACE: after KILL ticks since

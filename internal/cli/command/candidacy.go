@@ -114,10 +114,9 @@ func (c *candidacy) attempt(ctx context.Context, placed func(testament []byte)) 
 	if err != nil {
 		return nil, err
 	}
-	h := &held{attempt: a, session: s, term: term, parted: make(chan struct{}), info: hold.Info{
+	h := &held{attempt: a, session: s, term: term, crowded: c.crowded, parted: make(chan struct{}), info: hold.Info{
 		Kind: c.kind, Name: c.name, Rev: term.Token(), Lease: int64(s.Lease()), Slot: term.Slot(), TTL: s.TTL(),
 	}}
-	h.atOnce, h.since, h.crowded = !c.progress.waited(), time.Now(), c.crowded
 	h.evictions = listen(c.client, h.info)
 	c.won.Store(h)
 	return h, nil

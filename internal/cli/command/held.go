@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/go-coord/coord"
@@ -18,11 +17,8 @@ type held struct {
 	term      *coord.Term
 	info      hold.Info
 	evictions *evictions
-	atOnce    bool                       // it was won without having waited
-	since     time.Time                  // when
 	crowded   func(context.Context) bool // asks whether somebody waits for it
-	parting   sync.Once
-	parted    chan struct{} // closed once the session is
+	parted    chan struct{}              // closed once the session is, after a release
 }
 
 func (h *held) Info() hold.Info { return h.info }
@@ -58,50 +54,32 @@ func (l loss) Error() string {
 
 func (l loss) Unwrap() []error { return []error{hold.ErrLost, l.cause} }
 
-// Release gives up the keys and closes the record; then, or meanwhile, the lease is revoked, for which candidacy.close waits.
+// Release gives up the keys and closes the record. The revoke follows by itself, and nobody here waits for it: candidacy.close
+// does. Not before: a key that goes ahead of its record looks like an unclean end to whoever watches.
 //
 // Where somebody waits the revoke gives way: etcd would sync it just when the successor's decision comes in, which then
-// waits for both. Where nobody does the two go out together, and the lease may go ahead of the record: that would look like an
-// unclean end, but to nobody.
+// waits for both.
 func (h *held) Release(ctx context.Context, end hold.End) error {
-	crowded, released := make(chan bool, 1), make(chan error, 1)
+	crowded := make(chan bool, 1)
+	go func() { crowded <- h.crowded(ctx) }()
 	began := time.Now()
-	if h.atOnce && time.Since(h.since) < shortHold {
-		crowded <- false // nobody was there, a moment ago
-	} else {
-		go func() { crowded <- h.crowded(ctx) }()
-	}
-	go func() { released <- h.attempt.release(ctx, h.term, coord.End(end)) }()
-	var err error
-	select {
-	case awaited := <-crowded:
-		if !awaited {
-			h.part(0)
-		}
-		err = <-released
-	case err = <-released:
-	}
+	err := h.attempt.release(ctx, h.term, coord.End(end))
 	if err == nil {
-		h.part(min(2*time.Since(began), giveWayMost))
+		go h.part(crowded, time.Since(began))
 	}
 	return err
 }
 
-// shortHold is how long a hold lasts that ends without a look for who waits: a command that does nothing is over by then.
-const shortHold = 20 * time.Millisecond
-
 // giveWayMost bounds how long a revoke waits for the successor.
 const giveWayMost = 100 * time.Millisecond
 
-// part closes the session, once, after a while. Nobody waits for it here.
-func (h *held) part(after time.Duration) {
-	h.parting.Do(func() {
-		go func() {
-			defer close(h.parted)
-			time.Sleep(after) // the successor is another process: nothing here hears that it has decided
-			part(h.session)
-		}()
-	})
+// part closes the session after a release that took so long.
+func (h *held) part(crowded <-chan bool, took time.Duration) {
+	defer close(h.parted)
+	if <-crowded {
+		time.Sleep(min(2*took, giveWayMost)) // the successor is another process: nothing here hears that it has decided
+	}
+	part(h.session)
 }
 
 func (h *held) Testament() []byte { return encodeKeys(h.term.Keys()) }

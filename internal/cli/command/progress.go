@@ -62,13 +62,6 @@ func (p *progress) spreading(w coord.Waiting) {
 	})
 }
 
-// waited reports whether there was anything to wait for.
-func (p *progress) waited() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.tell != nil || !p.settled.IsZero()
-}
-
 // dur is how long it has been waited.
 func (p *progress) dur() time.Duration { return time.Since(p.began).Round(time.Millisecond) }
 
