@@ -105,12 +105,12 @@ func (s *Session) holdUnder(ctx context.Context, key string, rev, at int64) *cla
 // that nothing is missed; a term that is over sooner is spared the watch, which costs as much as the term.
 //
 // Beyond the first watchFew keys that are not watched yet, a watch begins one renewal later, and watchApart later for each of
-// them: of thousands that are won at once, none are watched while most are still to be won, and then five hundred a second.
+// them: of thousands that are won at once, none are watched while most are still to be won, and then a thousand a second.
 // Each renewal reads every key meanwhile, so from the first one on a watch only tells sooner.
 const (
 	watchAfter = 50 * time.Millisecond
 	watchFew   = 16
-	watchApart = 2 * time.Millisecond
+	watchApart = time.Millisecond
 )
 
 // watchIn is how long after a claim its watch begins, where it is the n-th of its session that is not watched yet.
