@@ -73,6 +73,7 @@ func TestCronPauseIsABarrierAndSaysWhatRunsYet(t *testing.T) {
 	id := c.hung("x")
 	c.lines(c.says(0, "pause", "x", "--why", "the disk"), "x is paused: nothing is started after revision ..., until somebody resumes", "  x/"+id+" goes on, on node1 (running)")
 	close(c.release)
+	awaits(t, func() bool { return c.exists(record.Results + "x/" + id) }) // else it goes on under the next pause too
 	c.lines(c.says(0, "why", "x", id), "x/"+id+" ...: ...")
 	got, err := c.client.Get(t.Context(), record.JobKey("x"))
 	if err != nil || !strings.Contains(string(got.Kvs[0].Value), `"description":"as it was"`) {
