@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
 	"github.com/go-coord/coord/test/netns"
 )
 
@@ -86,9 +88,12 @@ func replaced(ctx context.Context, s strike, m *member) (func() error, error) {
 		return nil, errors.Join(errMissed, err)
 	}
 	_, err = s.a.client.MemberRemove(ctx, status.Header.MemberId)
-	if err != nil && ctx.Err() == nil {
-		return nil, errors.Join(errMissed, err) // refused; without an answer it may have been done
+	for _, refusal := range []error{rpctypes.ErrUnhealthy, rpctypes.ErrMemberNotEnoughStarted, rpctypes.ErrMemberNotFound} {
+		if errors.Is(err, refusal) {
+			return nil, errors.Join(errMissed, err)
+		}
 	}
+	// Whatever else went wrong, it may have been done, or be done yet.
 	m.process().kill()
 	return func() error { return m.renew(status.Header.MemberId) }, nil
 }
