@@ -139,6 +139,11 @@ func (m *member) ready(ctx context.Context) error {
 			return nil
 		case ctx.Err() != nil:
 			return fmt.Errorf("wait for member %s: %w", m.name, err)
+		case !m.process().alive() && m.process().code == 1:
+			// A new member asks the others who belongs to the cluster, and ends where they were killed as well.
+			if err := m.start(); err != nil {
+				return err
+			}
 		case !m.process().alive():
 			return fmt.Errorf("member %s ended with code %d: see %s", m.name, m.process().code, filepath.Join("log", m.name))
 		}
