@@ -36,8 +36,8 @@ func (s *Session) attempt(key, identity string, waiting func(Waiting)) attempt {
 	return attempt{s: s, n: s.attempts, key: key, identity: identity, waiting: waiting, began: s.clock()}
 }
 
-func (c *attempt) putKey() clientv3.Op {
-	return clientv3.OpPut(c.key, c.identity, clientv3.WithLease(c.s.lease))
+func (c *attempt) putKey(opts ...clientv3.OpOption) clientv3.Op {
+	return clientv3.OpPut(c.key, c.identity, append(opts, clientv3.WithLease(c.s.lease))...)
 }
 
 func (c *attempt) putRecord(key string) clientv3.Op {

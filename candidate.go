@@ -143,8 +143,7 @@ func (c *candidate) grab(ctx context.Context, open bool) (won bool, v view, err 
 
 // enter is the first Txn of campaign: leader, settler or queued after one round trip.
 func (c *candidate) enter(ctx context.Context) (won bool, v view, err error) {
-	put := clientv3.OpPut(c.key, c.identity, clientv3.WithLease(c.s.lease), clientv3.WithPrevKV())
-	got, err := c.place(ctx, c.settler.on(), append([]clientv3.Op{put}, c.lists(0)...))
+	got, err := c.place(ctx, c.settler.on(), append([]clientv3.Op{c.putKey(clientv3.WithPrevKV())}, c.lists(0)...))
 	switch {
 	case err != nil:
 		return c.adopt(ctx, err)

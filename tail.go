@@ -210,7 +210,7 @@ func (t *tail) open(ctx context.Context) (context.Context, func(), clientv3.Watc
 	ctx = metadata.AppendToOutgoingContext(clientv3.WithRequireLeader(ctx), "coord-watch", fmt.Sprintf("%p-%d", t, t.streams))
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	created := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { giveUp(created, cancel) })
+	stop := context.AfterFunc(ctx, func() { endCreated(created, cancel) })
 	events := watchWithin(own, cancel, t.within, t.cli, t.prefix, clientv3.WithRange(t.end), clientv3.WithRev(t.rev+1), clientv3.WithProgressNotify())
 	close(created)
 	return own, func() { stop(); cancel() }, events
@@ -219,9 +219,9 @@ func (t *tail) open(ctx context.Context) (context.Context, func(), clientv3.Watc
 // createWithin is for how long a watch that nobody wants any more is waited for.
 const createWithin = time.Second
 
-// giveUp ends a watch, but not before it was created: of one that is given up earlier the client keeps the stream, and etcd
+// endCreated ends a watch, but not before it was created: of one that is given up earlier the client keeps the stream, and etcd
 // the watch, for as long as the client lives. Where etcd does not answer, that is the lesser evil.
-func giveUp(created <-chan struct{}, cancel func()) {
+func endCreated(created <-chan struct{}, cancel func()) {
 	late := time.NewTimer(createWithin)
 	defer late.Stop()
 	select {

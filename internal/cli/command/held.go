@@ -65,7 +65,7 @@ func (h *held) Release(ctx context.Context, end hold.End) error {
 	began := time.Now()
 	err := h.attempt.release(ctx, h.term, coord.End(end))
 	if err == nil {
-		go h.part(crowded, time.Since(began))
+		go h.leave(crowded, time.Since(began))
 	}
 	return err
 }
@@ -73,8 +73,8 @@ func (h *held) Release(ctx context.Context, end hold.End) error {
 // giveWayMost bounds how long a revoke waits for the successor.
 const giveWayMost = 100 * time.Millisecond
 
-// part closes the session after a release that took so long.
-func (h *held) part(crowded <-chan bool, took time.Duration) {
+// leave closes the session after a release that took so long.
+func (h *held) leave(crowded <-chan bool, took time.Duration) {
 	defer close(h.parted)
 	if <-crowded {
 		time.Sleep(min(2*took, giveWayMost)) // the successor is another process: nothing here hears that it has decided

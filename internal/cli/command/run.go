@@ -146,15 +146,13 @@ func connect(mode string, s cli.Settings) (client *clientv3.Client, g *guard.Cli
 	switch {
 	case noGuard == nil && noClient == nil:
 		return client, g, nil
-	case noGuard == nil:
-		_ = g.Close()
 	case noClient == nil:
 		_ = client.Close()
+		return nil, nil, fmt.Errorf("%w: %w", hold.ErrNoGuard, noGuard)
+	case noGuard == nil:
+		_ = g.Close()
 	}
-	if noClient != nil {
-		return nil, nil, fmt.Errorf("%w: %w", hold.ErrUnreachable, noClient)
-	}
-	return nil, nil, fmt.Errorf("%w: %w", hold.ErrNoGuard, noGuard)
+	return nil, nil, fmt.Errorf("%w: %w", hold.ErrUnreachable, noClient)
 }
 
 // notBegun is how a round ends that could not even try to acquire.

@@ -192,10 +192,8 @@ func (s *Store) commit(
 	ctx context.Context, job string, times []time.Duration, txn func([]clientv3.LeaseID) ([]clientv3.Cmp, []clientv3.Op),
 ) (rev int64, won bool, err error) {
 	err = s.buckets.on(ctx, times, func(leases []clientv3.LeaseID) error {
-		p := &part{job: job}
-		p.cmps, p.ops = txn(leases)
-		err := s.joint.commit(ctx, p)
-		rev, won = p.rev, p.won
+		cmps, ops := txn(leases)
+		rev, won, err = s.joint.commit(ctx, job, cmps, ops)
 		return err
 	})
 	return rev, won, err

@@ -37,7 +37,7 @@ type joint struct {
 	queue []*part
 }
 
-// part is one of them. Its outcome is set before done is closed.
+// part is one of them. Its outcome is set before done is closed, and may be read from then on.
 type part struct {
 	job  string
 	cmps []clientv3.Cmp
@@ -50,9 +50,9 @@ type part struct {
 	apart bool // all were refused together, and nothing was written: it may be over another one
 }
 
-// commit makes a transaction.
-func (j *joint) commit(ctx context.Context, p *part) error {
-	p.done = make(chan struct{})
+// commit makes a transaction about a job.
+func (j *joint) commit(ctx context.Context, job string, cmps []clientv3.Cmp, ops []clientv3.Op) (rev int64, won bool, err error) {
+	p := &part{job: job, cmps: cmps, ops: ops, done: make(chan struct{})}
 	j.mu.Lock()
 	j.queue = append(j.queue, p)
 	j.mu.Unlock()
@@ -63,16 +63,17 @@ func (j *joint) commit(ctx context.Context, p *part) error {
 			if p.apart {
 				p.alone(ctx, j.client)
 			}
-			return p.err
+			return p.rev, p.won, p.err
 		case turn <- struct{}{}:
-			if j.send(ctx); !j.waits(p) {
+			j.send(ctx)
+			if !j.waits(p) {
 				turn = nil // only the answer is waited for
 			}
-		case <-ctx.Done():
+		case <-ctx.Done(): // what has become of one that was sent may be written down just now
 			if j.withdraw(p) {
-				return fmt.Errorf("wait for a transaction under way: %w", context.Cause(ctx))
+				return 0, false, fmt.Errorf("wait for a transaction under way: %w", context.Cause(ctx))
 			}
-			return fmt.Errorf("%w: %w", ErrUndecided, context.Cause(ctx))
+			return 0, false, fmt.Errorf("%w: %w", ErrUndecided, context.Cause(ctx))
 		}
 	}
 }
