@@ -12,13 +12,11 @@ import (
 
 	"github.com/go-coord/coord"
 	"github.com/go-coord/coord/bench/plot"
+	"github.com/go-coord/coord/internal/hold"
 )
 
 // The lines of the charts: what a process does.
 const liveHosts, liveHolds = "hosts, registered", "offices, held"
-
-// officesPrefix is where the offices are that conch elect holds.
-const officesPrefix = "/conch/v1/elect/"
 
 // live measures what etcd spends on processes that are there: each has a connection of its own, as it has in a fleet, and either
 // registers a host, with three renewals to a TTL, or holds an office, with ten that are verified.
@@ -32,7 +30,7 @@ func (b *bench) live(ctx context.Context) (o outcome, err error) {
 	for _, kind := range []struct {
 		label, prefix string
 		join          func(context.Context, *clientv3.Client, int) (leave func(context.Context) error, err error)
-	}{{liveHosts, coord.HostsPrefix, register}, {liveHolds, officesPrefix, holdOffice}} {
+	}{{liveHosts, coord.HostsPrefix, register}, {liveHolds, hold.AreaRange(hold.AreaElect), holdOffice}} {
 		cpu, mb := plot.Line{Label: kind.label}, plot.Line{Label: kind.label}
 		err := b.fresh(ctx, func(m *member) error {
 			c := crew{endpoint: m.endpoint, join: kind.join}
@@ -145,9 +143,9 @@ func register(ctx context.Context, cli *clientv3.Client, i int) (func(context.Co
 
 func holdOffice(ctx context.Context, cli *clientv3.Client, i int) (func(context.Context) error, error) {
 	office := fmt.Sprintf("office-%d", i)
+	open, last := hold.OfficeKeys(office)
 	e, err := coord.NewElection(ctx, cli, coord.ElectionOptions{
-		Key:    officesPrefix + office,
-		Settle: coord.SettleOptions{Open: "/conch/v1/open/elect/" + office, Last: "/conch/v1/last/elect/" + office},
+		Key: hold.ElectPrefix(office), Settle: coord.SettleOptions{Open: open.String(), Last: last.String()},
 	})
 	if err != nil {
 		return nil, err

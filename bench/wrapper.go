@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/go-coord/coord/internal/hold"
 )
 
 // wrapper is one of the programs that are compared.
@@ -23,7 +25,7 @@ func (b *bench) wrappers() []wrapper {
 	return []wrapper{
 		{
 			name:   "conch elect",
-			prefix: func(office string) string { return "/conch/v1/elect/" + office + "/" },
+			prefix: hold.ElectRange,
 			args: func(office string, command ...string) []string {
 				return append([]string{b.program("conch"), "elect", office, "--ttl", "10s", "--"}, command...)
 			},
