@@ -57,14 +57,17 @@ func ExampleFollow() {
 	defer done()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	// The following may end before what ended it has been answered, so it has a context of its own.
+	following, end := context.WithCancel(ctx)
+	defer end()
 	if _, err := etcd.Put("/shelf/a", "Lamport", 0); err != nil {
 		fmt.Println(err)
 		return
 	}
 
-	s := &shelf{ready: make(chan struct{}), empty: cancel}
+	s := &shelf{ready: make(chan struct{}), empty: end}
 	ended := make(chan error, 1)
-	go func() { ended <- coord.Follow(ctx, cli, coord.FollowOptions{Prefix: "/shelf/"}, s) }()
+	go func() { ended <- coord.Follow(following, cli, coord.FollowOptions{Prefix: "/shelf/"}, s) }()
 	select {
 	case <-s.ready:
 	case err := <-ended: // etcd refused, or did not answer
