@@ -89,7 +89,7 @@ func (m *Semaphore) begin(ctx context.Context, c *seat) (*Term, error) {
 	if err := c.s.begin(ctx, c.hold); err != nil {
 		return nil, m.fail(c, c.leave(err))
 	}
-	m.opts.Metrics.campaign(m.opts.Key, m.opts.Clock()-c.began, nil)
+	m.opts.Metrics.campaign(m.opts.Key, &c.attempt, nil)
 	return &Term{s: c.s, claim: c.hold, queue: c.claim, keys: c.keys(), slot: c.slot}, nil
 }
 
@@ -101,7 +101,7 @@ func (m *Semaphore) fail(c *seat, err error) error {
 		err = errors.Join(err, closeErr)
 	}
 	err = fmt.Errorf("acquire slot of %q: %w", m.opts.Key, err)
-	m.opts.Metrics.campaign(m.opts.Key, m.opts.Clock()-c.began, err)
+	m.opts.Metrics.campaign(m.opts.Key, &c.attempt, err)
 	return err
 }
 

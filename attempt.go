@@ -50,15 +50,29 @@ func (c *attempt) mine(kv *mvccpb.KeyValue) bool { return kv.Lease == int64(c.s.
 // errNotSent says that nothing was asked of etcd: there is nothing to read back.
 var errNotSent = errors.New("not sent")
 
-// commit sends one Txn, bounded, and checks the reply's history.
+// commitFirst commits the Txn that puts the own key. It may still be answered for a moment after ctx has ended, as under
+// [patient].
+func (c *attempt) commitFirst(ctx context.Context, cmps []clientv3.Cmp, then, orElse []clientv3.Op) (*clientv3.TxnResponse, error) {
+	try, cancel := c.s.try(context.WithoutCancel(ctx))
+	defer cancel()
+	defer endAfter(ctx, cancel)()
+	return c.send(try, cmps, then, orElse)
+}
+
+// commit sends one Txn, bounded.
 func (c *attempt) commit(ctx context.Context, cmps []clientv3.Cmp, then, orElse []clientv3.Op) (*clientv3.TxnResponse, error) {
+	try, cancel := c.s.try(ctx)
+	defer cancel()
+	return c.send(try, cmps, then, orElse)
+}
+
+// send sends one Txn, unless the session is over, and checks the reply's history.
+func (c *attempt) send(ctx context.Context, cmps []clientv3.Cmp, then, orElse []clientv3.Op) (*clientv3.TxnResponse, error) {
 	if err := c.s.Check(); err != nil {
 		return nil, errors.Join(errNotSent, err)
 	}
 	floor := c.s.floor()
-	try, cancel := c.s.try(ctx)
-	defer cancel()
-	got, err := c.s.cli.Txn(try).If(cmps...).Then(then...).Else(orElse...).Commit()
+	got, err := c.s.cli.Txn(ctx).If(cmps...).Then(then...).Else(orElse...).Commit()
 	if err != nil {
 		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 			c.s.lose(ErrLeaseGone)

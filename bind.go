@@ -19,6 +19,11 @@ const answerWithin = 250 * time.Millisecond
 // answered, and an answer makes an end that leaves nothing where silence leaves a doubt.
 func patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(answerWithin, cancel) })
+	stop := endAfter(ctx, cancel)
 	return late, func() { stop(); cancel() }
+}
+
+// endAfter calls cancel answerWithin after the end of ctx, unless it is stopped.
+func endAfter(ctx context.Context, cancel func()) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { time.AfterFunc(answerWithin, cancel) })
 }

@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"sync/atomic"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -28,13 +29,14 @@ type candidate struct {
 	attempt
 	prefix  string
 	vacant  clientv3.Cmp // no key is under the prefix
+	refused *atomic.Bool // a try of the election was refused, and it was looked at why
 	settler settler
 }
 
 func (s *Session) candidate(e *Election, identity string) *candidate {
 	c := &candidate{
 		attempt: s.attempt(candidateKey(e.prefix, s.lease), identity, e.opts.Waiting),
-		prefix:  e.prefix, vacant: e.vacant, settler: settler{SettleOptions: e.opts.Settle},
+		prefix:  e.prefix, vacant: e.vacant, refused: &e.refused, settler: settler{SettleOptions: e.opts.Settle},
 	}
 	if placed := e.opts.Placed; placed != nil {
 		c.placed = func() { placed(c.keys()) }
@@ -105,13 +107,11 @@ func (c *candidate) free(settle bool) []clientv3.Cmp {
 // place is the first Txn: if nobody holds, put the key (and open the record); else orElse. It registers a key
 // that was put so.
 func (c *candidate) place(ctx context.Context, open bool, orElse []clientv3.Op) (*clientv3.TxnResponse, error) {
-	ctx, cancel := patient(ctx)
-	defer cancel()
 	then := []clientv3.Op{c.putKey()}
 	if open {
 		then = append(then, c.putRecord(c.settler.Open))
 	}
-	got, err := c.commit(ctx, c.free(open), then, orElse)
+	got, err := c.commitFirst(ctx, c.free(open), then, orElse)
 	if err != nil || !got.Succeeded {
 		return got, err
 	}
@@ -122,15 +122,26 @@ func (c *candidate) place(ctx context.Context, open bool, orElse []clientv3.Op) 
 	return got, nil
 }
 
-// grab is the first Txn of try.
+// grab is the first Txn of try. Where it is refused, what stands in the way is asked for, and not who queues: nobody will
+// wait for them. Settling has to know, so it asks in the same Txn. Else only the first refusal of an election asks, and in
+// a request of its own: most tries win, and a branch that is not taken is a sixth of what a Txn costs.
 func (c *candidate) grab(ctx context.Context, open bool) (won bool, v view, err error) {
-	// What stands in the way is asked for, and not who queues: nobody will wait for them.
-	got, err := c.place(ctx, open, append([]clientv3.Op{clientv3.OpGet(c.key)}, c.heads()...))
+	var orElse []clientv3.Op
+	if c.settler.on() {
+		orElse = c.ahead()
+	}
+	got, err := c.place(ctx, open, orElse)
 	switch {
 	case err != nil:
 		return c.adopt(ctx, err)
 	case got.Succeeded:
 		return true, v, nil
+	case orElse == nil && c.refused.Swap(true):
+		return false, v, nil
+	case orElse == nil:
+		if got, err = c.commit(ctx, nil, c.ahead(), nil); err != nil {
+			return false, v, c.why(ctx, err)
+		}
 	}
 	v = c.view(got, first(got.Responses[0]), nil, got.Responses[1:])
 	// A key of ours can only be left from a request that was given up on: it is adopted, not refused.

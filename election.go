@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -72,6 +73,8 @@ type Election struct {
 	vacant clientv3.Cmp  // no key is under prefix: made once, since the client copies it at each step of making it
 	pool   *ElectionPool // that it was borrowed from; nil where it was not
 
+	refused atomic.Bool // see candidate
+
 	ctx    context.Context // ends with Close; a borrowed one's with that of the pool
 	cancel context.CancelCauseFunc
 	calls  sync.WaitGroup // campaigns under way
@@ -95,6 +98,7 @@ func NewElection(ctx context.Context, cli *clientv3.Client, o ElectionOptions) (
 	}
 	e := s.election(o)
 	e.owned = true
+	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	return e, nil
 }
 
@@ -103,13 +107,15 @@ func (s *Session) Election(o ElectionOptions) (*Election, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	return s.election(o), nil
+	e := s.election(o)
+	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	return e, nil
 }
 
+// election is one whose end is the caller's to give.
 func (s *Session) election(o ElectionOptions) *Election {
 	e := &Election{s: s, opts: o, prefix: prefixOf(o.Key)}
 	e.vacant = clientv3.Compare(clientv3.CreateRevision(e.prefix), "=", 0).WithPrefix()
-	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	return e
 }
 
@@ -157,6 +163,9 @@ func (e *Election) CampaignTerm(ctx context.Context, identity string) (*Term, er
 // TryCampaign leads if nobody does and nobody waits, and returns whether it leads. It never queues and
 // leaves nothing behind. Where settling is on and the last holder may not have ended, it settles first,
 // which can take that holder's TTL.
+//
+// An answer takes one round trip; the first refusal of an Election that does not settle takes two, since that is when it
+// asks whether a key of a nested election stands in the way, which is an error.
 func (e *Election) TryCampaign(ctx context.Context, identity string) (bool, error) {
 	if t, err := e.start(ctx); t != nil || err != nil {
 		return t != nil, err
@@ -226,7 +235,7 @@ func (e *Election) fail(c *candidate, err error) error {
 	e.s.handBack(c.left, c.keys(), err, e.exit)
 	e.stop(nil)
 	err = fmt.Errorf("campaign for %q: %w", e.opts.Key, err)
-	e.opts.Metrics.campaign(e.opts.Key, e.s.clock()-c.began, err)
+	e.opts.Metrics.campaign(e.opts.Key, &c.attempt, err)
 	return err
 }
 
@@ -236,7 +245,7 @@ func (e *Election) lead(ctx context.Context, c *candidate) (*Term, error) {
 	if err != nil {
 		return nil, e.fail(c, err)
 	}
-	e.opts.Metrics.campaign(e.opts.Key, e.s.clock()-c.began, nil)
+	e.opts.Metrics.campaign(e.opts.Key, &c.attempt, nil)
 	e.stop(t)
 	return t, nil
 }

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/go-coord/coord/coordtest"
@@ -456,10 +458,49 @@ func TestInOneProcess(t *testing.T) {
 	})
 }
 
+// A program that tries again and again while somebody else leads costs etcd one request each time.
+func TestATryAsksOnceWhatStandsInItsWay(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		w.must(w.contender(ElectionOptions{Key: "/e/x"}).Campaign(w.Context(), "a"))
+		e := w.contender(ElectionOptions{Key: "/e/x"})
+		for i, want := range []int{2, 1, 1} {
+			w.m.ResetCalls()
+			if won, err := e.TryCampaign(w.Context(), "b"); won || err != nil {
+				w.Fatal(won, err)
+			}
+			if n := w.m.Calls(coordtest.Txn); n != want {
+				w.Errorf("try %d: %d requests, want %d", i, n, want)
+			}
+		}
+	})
+}
+
+func TestATryThatCannotAskWhatStandsInItsWayFailsAndLeavesNothing(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		w.must(w.contender(ElectionOptions{Key: "/e/x"}).Campaign(w.Context(), "a"))
+		keys := w.keys()
+		e := w.contender(ElectionOptions{Key: "/e/x"})
+		w.m.Inject(coordtest.Rule{
+			Method: coordtest.Txn, Action: coordtest.Refuse(rpctypes.ErrGRPCPermissionDenied),
+			When: func(c *coordtest.Call) bool { return len(c.Request.(*pb.TxnRequest).Compare) == 0 },
+		})
+		if won, err := e.TryCampaign(w.Context(), "b"); won || !errors.Is(err, rpctypes.ErrPermissionDenied) {
+			w.Error(won, err)
+		}
+		if w.keys() != keys {
+			w.Errorf("keys %s, want %s", w.keys(), keys)
+		}
+		w.must(e.Session().Check())
+	})
+}
+
 func TestANestedElectionIsRefused(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		_, err := w.m.Put("/e/x/inner/1", "foreign", 0)
 		w.must(err)
+		if _, err := w.contender(ElectionOptions{Key: "/e/x"}).TryCampaign(w.Context(), "a"); !errors.Is(err, ErrNestedKey) {
+			w.Error(err)
+		}
 		e := w.contender(settled)
 		if _, err := e.TryCampaign(w.Context(), "a"); !errors.Is(err, ErrNestedKey) {
 			w.Error(err)

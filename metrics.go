@@ -31,9 +31,9 @@ func (m Metrics) lost(cause error) {
 	}
 }
 
-func (m Metrics) campaign(key string, took time.Duration, err error) {
+func (m Metrics) campaign(key string, c *attempt, err error) {
 	if m.Campaign != nil {
-		m.Campaign(key, took, err)
+		m.Campaign(key, c.s.clock()-c.began, err)
 	}
 }
 

@@ -27,6 +27,11 @@ func (c *candidate) looks(createdBefore int64) []clientv3.Op {
 	return append([]clientv3.Op{clientv3.OpGet(c.key)}, c.lists(createdBefore)...)
 }
 
+// ahead are the reads of what stands in the way of a try: a key of the own name, the leader, and the record.
+func (c *candidate) ahead() []clientv3.Op {
+	return append([]clientv3.Op{clientv3.OpGet(c.key)}, c.heads()...)
+}
+
 // lists are the reads of the queue. older lists keys only: their leases are not looked at. createdBefore 0
 // lists the youngest keys whatever their age.
 func (c *candidate) lists(createdBefore int64) []clientv3.Op {

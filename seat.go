@@ -55,9 +55,7 @@ func (c *seat) acquire(ctx context.Context) error {
 
 // enter is the first Txn of acquire: it puts the own key.
 func (c *seat) enter(ctx context.Context) (seatView, error) {
-	first, cancel := patient(ctx)
-	defer cancel()
-	got, err := c.commit(first, c.fresh(), append([]clientv3.Op{c.putKey()}, c.looks(0)...), c.looks(0))
+	got, err := c.commitFirst(ctx, c.fresh(), append([]clientv3.Op{c.putKey()}, c.looks(0)...), c.looks(0))
 	switch {
 	case err != nil:
 		if err := c.recover(ctx, err); err != nil {
@@ -102,9 +100,7 @@ func (c *seat) try(ctx context.Context, v seatView) (bool, error) {
 			cmps, puts = append(cmps, taking...), append(puts, ops...)
 			c.slot = slot
 		}
-		first, cancel := patient(ctx)
-		got, err := c.commit(first, cmps, append(puts, c.looks(0)...), c.looks(0))
-		cancel()
+		got, err := c.commitFirst(ctx, cmps, append(puts, c.looks(0)...), c.looks(0))
 		if err != nil {
 			if err = c.recover(ctx, err); err == nil {
 				v, err = c.look(ctx)

@@ -119,13 +119,16 @@ func (s *Session) begin(ctx context.Context, c *claim) error {
 		if fresh && lost == nil {
 			s.holds++
 		}
+		alone := s.holds == 1
 		s.mu.Unlock()
 		switch {
 		case lost != nil:
 			return lost
 		case fresh:
-			// From here on plain renewals count for nothing: the watchdog may have slept by one.
-			s.judge()
+			// From the first term on plain renewals count for nothing: the watchdog may have slept by one.
+			if alone {
+				s.judge()
+			}
 			return nil
 		}
 		s.renewNow()

@@ -120,10 +120,13 @@ func (a arena) close(ctx context.Context) {
 }
 
 func (a arena) races() []race {
-	least, same := way{"a put and a delete", a.putAndDelete}, way{"the same transactions, bare", a.sameTransactions}
+	least := way{"a put and a delete", a.putAndDelete}
+	same := func(refused func(prefix, key string) []clientv3.Op) way {
+		return way{"the same transactions, bare", func(ctx context.Context, w int) error { return a.sameTransactions(ctx, w, refused) }}
+	}
 	return []race{
-		{"Campaign and Resign", []float64{1.25, 0.8}, []way{{"coord.Election", a.campaign}, {"concurrency.Election", a.theirCampaign}, least, same}},
-		{"TryCampaign and Resign", []float64{1.25, 0.8}, []way{{"coord.Election", a.try}, {"concurrency.Mutex, TryLock", a.theirTry}, least, same}},
+		{"Campaign and Resign", []float64{1.25, 0.8}, []way{{"coord.Election", a.campaign}, {"concurrency.Election", a.theirCampaign}, least, same(a.queues)}},
+		{"TryCampaign and Resign", []float64{1.25, 0.8}, []way{{"coord.Election", a.try}, {"concurrency.Mutex, TryLock", a.theirTry}, least, same(nil)}},
 		{"Acquire and Release of a slot, a lease each", []float64{1, 0.5}, []way{
 			{"coord.Semaphore", a.acquire}, {"concurrency.Mutex, a session each", a.theirAcquire}, {"grant, put, delete, revoke", a.grantAndRevoke},
 		}},
@@ -153,24 +156,33 @@ func (a arena) putAndDelete(ctx context.Context, w int) error {
 	return err
 }
 
-// sameTransactions sends what a campaign and a resignation send, and does nothing else: no session is asked, nothing is kept or watched.
-// Each resignation goes alone here, as it does from a session that ends few terms.
-func (a arena) sameTransactions(ctx context.Context, w int) error {
+// sameTransactions sends what a campaign, or a try, and a resignation send, and does nothing else: no session is asked, nothing is kept or
+// watched. Each resignation goes alone here, as it does from a session that ends few terms.
+func (a arena) sameTransactions(ctx context.Context, w int, refused func(prefix, key string) []clientv3.Op) error {
 	prefix := fmt.Sprintf("/bench/same/%d/", w)
 	key, lease := fmt.Sprintf("%s%x", prefix, a.theirs.Lease()), a.theirs.Lease()
-	older := []clientv3.OpOption{
-		clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(100), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend),
+	var orElse []clientv3.Op
+	if refused != nil {
+		orElse = refused(prefix, key)
 	}
 	got, err := a.cli.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(prefix), "=", 0).WithPrefix()).
-		Then(clientv3.OpPut(key, "x", clientv3.WithLease(lease))).
-		Else(clientv3.OpPut(key, "x", clientv3.WithLease(lease), clientv3.WithPrevKV()), clientv3.OpGet(prefix, older...),
-			clientv3.OpGet(prefix, clientv3.WithFirstCreate()...)).
-		Commit()
+		Then(clientv3.OpPut(key, "x", clientv3.WithLease(lease))).Else(orElse...).Commit()
 	if err != nil {
 		return err
 	}
 	_, err = a.cli.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", got.Header.Revision)).Then(clientv3.OpDelete(key)).Commit()
 	return err
+}
+
+// queues is what a campaign does where somebody leads; a try does nothing.
+func (a arena) queues(prefix, key string) []clientv3.Op {
+	older := []clientv3.OpOption{
+		clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(100), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortDescend),
+	}
+	return []clientv3.Op{
+		clientv3.OpPut(key, "x", clientv3.WithLease(a.theirs.Lease()), clientv3.WithPrevKV()),
+		clientv3.OpGet(prefix, older...), clientv3.OpGet(prefix, clientv3.WithFirstCreate()...),
+	}
 }
 
 func (a arena) try(ctx context.Context, w int) error {
