@@ -845,7 +845,11 @@ func (w *world) seatStory(try bool) {
 // two works are in one slot, so never more than max work; and nothing is left but the records of the dead.
 func TestSlotsInManyWorlds(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(24) {
+	worlds := uint64(24)
+	if testing.Short() {
+		worlds = 8
+	}
+	for seed := range worlds {
 		synctest.Test(t, func(t *testing.T) {
 			w := &world{T: t, m: coordtest.Start(t, coordtest.Options{}), start: time.Now()}
 			w.seatWorld(seed)

@@ -163,8 +163,14 @@ func utcTimes(ticks []schedule.Tick) string {
 func TestOracleAtEveryChangeOfEveryZone(t *testing.T) {
 	t.Parallel()
 	z := zones(t)
-	changes := 0
-	for _, name := range zoneNames(t, z) {
+	changes, step := 0, 1
+	if testing.Short() { // the race detector has nothing to find here
+		step = 8
+	}
+	for i, name := range zoneNames(t, z) {
+		if i%step > 0 {
+			continue
+		}
 		one, _ := z.Load(name)
 		for _, c := range one.Changes(firstYear, lastYear) {
 			changes++
@@ -172,7 +178,7 @@ func TestOracleAtEveryChangeOfEveryZone(t *testing.T) {
 		}
 	}
 	// The database of 2025 has more than this: fewer would mean that nothing was looked at.
-	if changes < 5000 {
+	if changes < 5000/step {
 		t.Errorf("only %d changes of clocks in 40 years", changes)
 	}
 }
