@@ -29,7 +29,7 @@ type candidate struct {
 	attempt
 	prefix  string
 	vacant  clientv3.Cmp // no key is under the prefix
-	refused *atomic.Bool // a try of the election was refused, and it was looked at why
+	refused *atomic.Bool // a try of the election was refused, and no nested key was why
 	settler settler
 }
 
@@ -136,7 +136,7 @@ func (c *candidate) grab(ctx context.Context, open bool) (won bool, v view, err 
 		return c.adopt(ctx, err)
 	case got.Succeeded:
 		return true, v, nil
-	case orElse == nil && c.refused.Swap(true):
+	case orElse == nil && c.refused.Load():
 		return false, v, nil
 	case orElse == nil:
 		if got, err = c.commit(ctx, nil, c.ahead(), nil); err != nil {
@@ -149,7 +149,11 @@ func (c *candidate) grab(ctx context.Context, open bool) (won bool, v view, err 
 		c.found(v.own.CreateRevision, v.rev)
 		return c.decide(ctx, 0)
 	}
-	return false, v, c.checkNested(v.oldest)
+	if err := c.checkNested(v.oldest); err != nil {
+		return false, v, err
+	}
+	c.refused.Store(true)
+	return false, v, nil
 }
 
 // enter is the first Txn of campaign: leader, settler or queued after one round trip.

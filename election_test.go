@@ -498,8 +498,11 @@ func TestANestedElectionIsRefused(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {
 		_, err := w.m.Put("/e/x/inner/1", "foreign", 0)
 		w.must(err)
-		if _, err := w.contender(ElectionOptions{Key: "/e/x"}).TryCampaign(w.Context(), "a"); !errors.Is(err, ErrNestedKey) {
-			w.Error(err)
+		plain := w.contender(ElectionOptions{Key: "/e/x"})
+		for range 2 {
+			if _, err := plain.TryCampaign(w.Context(), "a"); !errors.Is(err, ErrNestedKey) {
+				w.Error(err)
+			}
 		}
 		e := w.contender(settled)
 		if _, err := e.TryCampaign(w.Context(), "a"); !errors.Is(err, ErrNestedKey) {
