@@ -26,7 +26,7 @@
  * Exhausted (Spin 6.5.2):
  * settle-two 0.68 M states, settle 1.9 M, settle-ttls 2.1 M, settle-kill-after 2.3 M, settle-plain 1.6 M, settle-live-two 26 k,
  * settle-live 3.9 M (0.6 GB); handover 3.1 M, handover-ttls 3.3 M, handover-two 0.90 M, handover-plain 2.6 M, handover-live-two
- * 38 k, handover-live 6.2 M (before it asked for records that are left). Each in less than a minute.
+ * 38 k, handover-live 6.5 M. Each in less than a minute.
  * Four contenders are too many: not exhausted.
  */
 #ifndef N
