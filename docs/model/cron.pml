@@ -24,8 +24,8 @@
  * long as the claim stands, which is an hour at least.
  *
  * Exhausted (Spin 6.5.2):
- * cron 2.0 M states, cron-killed 0.82 M, cron-wanted 2.4 M (0.5 GB, 2 minutes on a busy machine), cron-live 3.6 M. Not run to
- * its end yet: cron-pause.
+ * cron 2.0 M states, cron-killed 0.82 M, cron-wanted 2.4 M (0.5 GB, 2 minutes on a busy machine), cron-live 3.6 M, cron-pause
+ * 2.2 M.
  * Not exhausted: losses, a kill and a pause together (cron-all, cron-all-wanted).
  */
 #ifndef NODES
