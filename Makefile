@@ -90,7 +90,7 @@ bench: build $(BIN)/etcd $(BIN)/etcdctl ## measure against what else does the sa
 
 .PHONY: model
 model: ## search the models of the protocol in docs/model, also those that take minutes (spin)
-	$(GO) run ./test/model -all
+	$(GO) run ./test/model -all -memory 8000
 
 # How long the churn goes on, how many days of jobs are played, and in how much time.
 CHURN  ?= 30m

@@ -26,7 +26,7 @@
  * Exhausted (Spin 6.5.2):
  * hold 95 k states, hold-answers 0.85 M, hold-killed 0.54 M, hold-stopped 0.37 M, hold-guard-killed 0.47 M, hold-guard-stopped
  * 0.78 M, hold-twice 3.9 M (0.8 GB), hold-renewals 0.38 M, hold-renewals-long 0.81 M, hold-stale 0.89 M, hold-live 2.6 M.
- * Not run to its end yet: hold-live-give-up. A wrapper kills a guard that is stopped, or has nothing left; that a wrapper takes
+ * hold-live-give-up 32 M (5.5 GB). A wrapper kills a guard that is stopped, or has nothing left; that a wrapper takes
  * an honest guard for frozen, kills it and is killed at once itself, is two faults of one contender, and overlaps.
  * Not exhausted: faults together with renewals by both (hold-all).
  */
