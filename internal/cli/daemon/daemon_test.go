@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -246,4 +247,30 @@ func TestAnEtcdThatIsNotThere(t *testing.T) {
 	if c := Main(t.Context(), h.env([]string{"--help"})); c != 0 || !strings.Contains(h.stdout.String(), "--drain-timeout") || !strings.Contains(h.stdout.String(), "Exit codes") {
 		t.Errorf("code %d, %q", c, &h.stdout)
 	}
+}
+
+// The agenda is looked at for each event, and each word to the service manager is a socket.
+func TestTheServiceManagerHearsNoMoreBeatsThanItAsksFor(t *testing.T) {
+	if beats(nil) != nil {
+		t.Error("nobody listens, and somebody is told")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var heard []time.Duration
+		began := time.Now()
+		manager := cli.NewNotifier(cli.Env{Watchdog: 2 * time.Second, Notify: func(state string) {
+			if state == "WATCHDOG=1" {
+				heard = append(heard, time.Since(began))
+			}
+		}})
+		beat := beats(manager)
+		for range 1000 {
+			beat()
+			time.Sleep(10 * time.Millisecond)
+		}
+		manager.Close()
+		want := 10 * time.Second / (500 * time.Millisecond)
+		if len(heard) != int(want) {
+			t.Errorf("%d beats in 10 s: %v, want %d", len(heard), heard, want)
+		}
+	})
 }
