@@ -18,14 +18,15 @@ type entry struct {
 	state   plan.State // its cursor is that of this host where the job runs on all
 	cursors map[string]at
 
-	at     time.Time // when to look at it
-	place  int       // in the agenda; -1: it is not there
-	busy   bool      // a transaction about it is under way
-	ready  bool      // it waits for its turn
-	shy    time.Time // it lost a race: what it knows is old, and news is on its way
-	losses int       // races lost since something was last learned of it: it may be about nothing
-	wins   int       // results written since the last look at its history
-	broken string    // why its spec cannot be read
+	at      time.Time // when to look at it
+	place   int       // in the agenda; -1: it is not there
+	busy    bool      // a transaction about it is under way
+	ready   bool      // it waits for its turn
+	stirred bool      // something was learned of it since the last look
+	shy     time.Time // it lost a race: what it knows is old, and news is on its way
+	losses  int       // races lost since something was last learned of it: it may be about nothing
+	wins    int       // results written since the last look at its history
+	broken  string    // why its spec cannot be read
 	// seen is when this node first saw its schedule, changed when it saw it change; zero: not yet.
 	seen, changed time.Time
 }

@@ -49,7 +49,7 @@ func (n *node) entry(name string) *entry {
 	return e
 }
 
-// changed looks at a job of which something was learned.
+// changed has a job looked at of which something was learned, once all is taken in that is said at the moment.
 func (n *node) changed(e *entry) {
 	if e.empty() && !e.ready {
 		n.agenda.set(e, time.Time{})
@@ -58,7 +58,10 @@ func (n *node) changed(e *entry) {
 		return
 	}
 	e.shy, e.losses = time.Time{}, 0
-	n.consider(e)
+	if !e.stirred {
+		e.stirred = true
+		n.stirred = append(n.stirred, e)
+	}
 }
 
 func (n *node) learnJob(key string, kv *mvccpb.KeyValue) {

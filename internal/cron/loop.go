@@ -33,7 +33,7 @@ func (n *node) loop(ctx context.Context, failed <-chan error) error {
 	for !n.stopping || len(n.running) > 0 || n.claims > 0 {
 		select {
 		case do := <-n.calls:
-			do()
+			n.hear(do)
 		case <-timer.C:
 		case err := <-failed:
 			if n.stopping || ctx.Err() != nil {
@@ -61,6 +61,19 @@ func (n *node) loop(ctx context.Context, failed <-chan error) error {
 	return nil
 }
 
+// hear takes in what is posted, and what else is by now: what there is to be done about all of it is looked at once.
+func (n *node) hear(do func()) {
+	for range hearMost {
+		do()
+		select {
+		case do = <-n.calls:
+		default:
+			return
+		}
+	}
+	do()
+}
+
 // drain ends claiming. What runs may go on for a while.
 func (n *node) drain() <-chan time.Time {
 	n.stopping = true
@@ -73,10 +86,14 @@ func (n *node) drain() <-chan time.Time {
 
 // sleep is how long nothing is to be done by itself.
 func (n *node) sleep() time.Duration {
-	if len(n.agenda) == 0 {
-		return n.ScanEvery
+	most := n.ScanEvery
+	if n.writeIn > 0 {
+		most = min(most, n.writeIn)
 	}
-	return min(n.ScanEvery, max(0, n.agenda[0].at.Sub(n.Now())))
+	if len(n.agenda) == 0 {
+		return most
+	}
+	return min(most, max(0, n.agenda[0].at.Sub(n.Now())))
 }
 
 // look does what is due.
@@ -84,6 +101,12 @@ func (n *node) look() {
 	if n.Metrics.Scanned != nil {
 		n.Metrics.Scanned()
 	}
+	for _, e := range n.stirred {
+		e.stirred = false
+		n.consider(e)
+	}
+	clear(n.stirred)
+	n.stirred = n.stirred[:0]
 	for {
 		e, ok := n.agenda.due(n.Now())
 		if !ok {
@@ -91,7 +114,7 @@ func (n *node) look() {
 		}
 		n.consider(e)
 	}
-	for n.claims < claimsMost && n.starts < startsMost && len(n.ready) > 0 {
+	for n.claims < claimsMost && !n.crowded() && len(n.ready) > 0 {
 		e := n.ready[0]
 		n.ready[0] = nil
 		n.ready = n.ready[1:]
@@ -102,6 +125,17 @@ func (n *node) look() {
 		n.ready = nil // so that a burst does not keep its memory
 	}
 	n.flush()
+}
+
+// crowded reports whether enough is claimed for now, and has no process yet.
+func (n *node) crowded() bool {
+	switch {
+	case n.starts >= startsMost:
+		n.crowd = true
+	case n.starts <= startsAgain:
+		n.crowd = false
+	}
+	return n.crowd
 }
 
 // consider looks at a job, and does what is to be done about it now.
@@ -120,7 +154,7 @@ func (n *node) consider(e *entry) {
 		n.agenda.set(e, a.At)
 	case a.Verb == plan.Wait:
 		n.agenda.set(e, now.Add(idleFor)) // nothing to wait for, and nothing to do: it must not spin
-	case n.claims >= claimsMost || a.Verb == plan.Run && n.starts >= startsMost:
+	case n.claims >= claimsMost || a.Verb == plan.Run && n.crowded():
 		e.ready = true
 		n.ready = append(n.ready, e)
 		n.agenda.set(e, time.Time{})
@@ -138,25 +172,31 @@ func (n *node) next(e *entry, now time.Time) plan.Act {
 	if full {
 		n.lazy[e] = struct{}{}
 	}
+	s, settles := &n.scene, false
 	for i := range e.state.Opens {
 		n.judge(e, &e.state.Opens[i])
-		if o := e.state.Opens[i]; n.unconfirmed(e, &o) {
+		if n.unconfirmed(e, &e.state.Opens[i]) {
+			o := e.state.Opens[i]
 			return plan.Act{
 				Verb: plan.Close, At: now, ID: o.ID, Open: &o, Kind: o.Kind, Attempt: o.Attempt,
 				Status: record.Missed, Reason: record.ReasonUnconfirmed,
 			}
 		}
+		settles = settles || !e.state.Opens[i].Alive
 	}
-	j := e.job
+	if settles { // else that clock says nothing, and to read it is a system call
+		s.Mono = n.Mono()
+	}
+	j := &e.job
 	if j.OnAll && !n.selected(e) {
-		j.Schedule = manual() // none of this host's business
+		other := e.job
+		other.Schedule = manual() // none of this host's business
+		j = &other
 	}
-	return plan.Next(&j, &e.state, &plan.Node{
-		Host: n.Host, Mono: n.Mono(), Since: n.since, Fit: fit, Slack: n.MaxSkew, Pause: n.pause,
-		ReadOnly: n.ReadOnly || n.stopping || n.proof == nil || n.unfit != "",
-		Others:   func() bool { return n.others(e) },
-		Absent:   func() record.Reason { return n.absent(e) },
-	}, now)
+	s.Host, s.Since, s.Fit, s.Slack, s.Pause = n.Host, n.since, fit, n.MaxSkew, n.pause
+	s.ReadOnly = n.ReadOnly || n.stopping || n.proof == nil || n.unfit != ""
+	n.shown = e
+	return plan.Next(j, &e.state, s, now)
 }
 
 // roomier looks again at what waited for room, for as long as there is some.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-coord/coord"
+	"github.com/go-coord/coord/internal/cron/plan"
 	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/cron/schedule"
 	"github.com/go-coord/coord/internal/cron/store"
@@ -19,12 +20,16 @@ const (
 	// cardEvery is how often a node writes its card, from which its peers know its clock.
 	cardEvery = 10 * time.Second
 	// claimsMost is how many transactions are under way at a time; startsMost how many starts are claimed and have no process
-	// yet: what cannot be started soon is better left to a peer.
-	claimsMost = 32
-	startsMost = 16
-	// writesMost is how many results are written at a time; writesFew, while something waits to be started.
-	writesMost = 32
-	writesFew  = 2
+	// yet: what cannot be started soon is better left to a peer. Once there are so many, none is claimed until there are startsAgain: then
+	// claims go to etcd together, and those that are left keep the guard busy meanwhile.
+	claimsMost  = 32
+	startsMost  = 32
+	startsAgain = 16
+	// hearMost is how much is taken in between two looks.
+	hearMost = 64
+	// writesMost is how many results are written at a time; writeWithin is how long one waits for that while something is to be started.
+	writesMost  = 32
+	writeWithin = time.Second
 	// resultsFor is how long results are still tried to be written when all has ended.
 	resultsFor = 15 * time.Second
 	// goodbye bounds the end of the registration.
@@ -54,14 +59,21 @@ type node struct {
 	// What is to be done (loop.go).
 	agenda agenda
 	ready  []*entry
-	claims int // transactions under way
-	asking int // of these, those that would start something
-	starts int // starts without a process, those that are asked for included
+	claims int  // transactions under way
+	asking int  // of these, those that would start something
+	starts int  // starts without a process, those that are asked for included
+	crowd  bool // there were startsMost of these, and are more than startsAgain
 	lazy   map[*entry]struct{}
+	// stirred are the jobs of which something was learned since the last look.
+	stirred []*entry
+	// scene is what decisions are shown of the node, and shown the job that the one under way is about: kept, so that none costs memory.
+	scene plan.Node
+	shown *entry
 	// unwritten are results that wait to be written, writes is how many are being written, results both, until they are in etcd.
-	unwritten []func()
+	unwritten []unwritten
 	writes    int
 	results   int
+	writeIn   time.Duration // how long the first of unwritten still waits for what is to be started; 0: it does not
 
 	// What runs (running.go).
 	running map[string]*running // by run id, until the result is written
@@ -96,6 +108,8 @@ func Run(ctx context.Context, o Options) error {
 		jobs: map[string]*entry{}, runs: map[string]bool{}, peers: map[string]*peer{}, drains: map[string]bool{}, kills: map[string]record.Kill{},
 		lazy: map[*entry]struct{}{}, running: map[string]*running{}, stuck: map[string]bool{}, cards: make(chan record.Card, 1), since: o.Now(), seed: newSeed(),
 	}
+	n.scene.Others = func() bool { return n.others(n.shown) }
+	n.scene.Absent = func() record.Reason { return n.absent(n.shown) }
 	if !o.ReadOnly {
 		if n.live, err = o.register(ctx); err != nil {
 			return fmt.Errorf("register node: %w", err)

@@ -193,6 +193,29 @@ func TestResultsThatWaitTakeNoPlaceAndAreNotWithoutBound(t *testing.T) {
 	})
 }
 
+// A result waits while something is to be started, but not for ever, nor in a crowd.
+func TestResultsWaitForStartsWithinBounds(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.add("slow", `{"schedule":"@at 2000-01-01T00:00:05Z","cmd":["slow","1m"]}`)
+		for name, at := range map[string]string{"a": "10", "b": "20", "c": "20"} {
+			w.add(name, `{"schedule":"@at 2000-01-01T00:00:`+at+`Z","cmd":["true"]}`)
+		}
+		w.node("x", func(o *Options) { o.MaxRunning = 4 })
+		w.until(10*time.Second + 900*time.Millisecond)
+		if len(w.ran("a")) != 1 {
+			t.Fatal("a was not started")
+		}
+		w.want("a")
+		w.until(11*time.Second + 300*time.Millisecond)
+		w.want("a", "10 success")
+		w.until(20*time.Second + 300*time.Millisecond) // two are half of what there is room for
+		w.want("b", "20 success")
+		w.want("c", "20 success")
+		w.until(2 * time.Minute)
+		w.want("slow", "5 late success")
+	})
+}
+
 func TestRunOnAllRunsOnEveryHost(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.add("j", `{"schedule":"@every 10s","cmd":["sleep","4s"],"run_on":"all"}`)

@@ -71,7 +71,7 @@ func (n *node) never(e *entry, r *running, why record.Reason) *record.Result {
 func (n *node) finish(e *entry, r *running, res *record.Result) {
 	end := n.endOf(e, r, res)
 	n.results++
-	n.unwritten = append(n.unwritten, func() {
+	write := func() {
 		leave := sync.OnceFunc(func() { n.post(func() { n.writes-- }) })
 		was, known := n.write(end, leave)
 		leave()
@@ -88,7 +88,8 @@ func (n *node) finish(e *entry, r *running, res *record.Result) {
 			n.changed(e)
 			n.roomier()
 		})
-	})
+	}
+	n.unwritten = append(n.unwritten, unwritten{write, n.Mono() + writeWithin})
 }
 
 func (n *node) endOf(e *entry, r *running, res *record.Result) store.End {
@@ -97,16 +98,25 @@ func (n *node) endOf(e *entry, r *running, res *record.Result) store.End {
 	return end
 }
 
-// flush begins to write results, as many as may be under way at a time. Few are while something waits to be started: who is late with a
-// start is late for good, and a result costs etcd and every node as much as a claim.
+// unwritten is a result that waits to be written.
+type unwritten struct {
+	write func()
+	by    time.Duration // on the clock of Mono: then it waits no longer for starts
+}
+
+// flush begins to write results, as many as may be under way at a time. While something waits to be started they wait too, and are written
+// together then: who is late with a start is late for good, and a result costs etcd and every node as much as a claim. But none waits for
+// that longer than writeWithin, and no more of them than half of those for which there is room.
 func (n *node) flush() {
-	most := writesMost
-	if n.starts > 0 || len(n.ready) > 0 {
-		most = writesFew
+	n.writeIn = 0
+	if (n.starts > 0 || len(n.ready) > 0) && len(n.unwritten) > 0 && len(n.unwritten) < max(n.MaxRunning/2, 1) {
+		if n.writeIn = max(0, n.unwritten[0].by-n.Mono()); n.writeIn > 0 {
+			return
+		}
 	}
-	for n.writes < most && len(n.unwritten) > 0 {
-		write := n.unwritten[0]
-		n.unwritten[0] = nil
+	for n.writes < writesMost && len(n.unwritten) > 0 {
+		write := n.unwritten[0].write
+		n.unwritten[0].write = nil
 		n.unwritten = n.unwritten[1:]
 		n.writes++
 		n.work.Go(write)

@@ -161,12 +161,16 @@ func (h *machine) kill(testament bool) {
 func (h *machine) Run(ctx context.Context, s Start, held hold.Hold) Ended {
 	h.w.begin(begun{s.Job, h.host, s.ID, s.Kind, s.Attempt, time.Now()})
 	defer h.w.over(s.Job)
-	s.Started(1)
-	how := Ended{Started: h.now(), Pid: 1}
 	verb, arg := s.Spec.Cmd[0], ""
 	if len(s.Spec.Cmd) > 1 {
 		arg = s.Spec.Cmd[1]
 	}
+	if verb == "slow" { // to be started
+		d, _ := time.ParseDuration(arg)
+		time.Sleep(d)
+	}
+	s.Started(1)
+	how := Ended{Started: h.now(), Pid: 1}
 	var timer <-chan time.Time
 	switch verb {
 	case "sleep":
