@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-coord/coord"
@@ -56,13 +55,13 @@ func (w *Worker) Run(ctx context.Context, s cron.Start, h hold.Hold) cron.Ended 
 	}
 
 	log := w.Logger.With(slog.String("id", s.ID.String()))
-	eye := &witness{Share: share, now: w.Now, started: s.Started, over: make(chan struct{})}
+	eye := &witness{now: w.Now, started: s.Started}
 	out := supervise.Run(ctx, supervise.Config{
 		Kind: "cron", Name: s.Job, Path: p.file, Argv: p.argv, Env: p.env, Dir: s.Spec.Cwd,
 		Stdin: p.stdin, Stdout: p.out.path, Stderr: p.out.path, Credential: p.who.credential, Umask: p.umask,
-		KillAfter: s.Spec.Grace(), Margin: w.Margin, NowFunc: coord.Now, Logger: slog.New(quiet{log.Handler()}),
-	}, held{h}, eye, nil)
-	eye.close()
+		KillAfter: s.Spec.Grace(), Margin: w.Margin, NowFunc: coord.Now, Heard: eye.hear, Logger: slog.New(quiet{log.Handler()}),
+	}, held{h}, share, nil)
+	_ = share.Close() // what is left of the run is in the outcome already
 	return w.ended(out, eye, p)
 }
 
@@ -96,41 +95,19 @@ type held struct{ h hold.Hold }
 // Acquire is hold.Acquirer's.
 func (a held) Acquire(context.Context, func([]byte)) (hold.Hold, error) { return a.h, nil }
 
-// witness is a guard whose words are overheard: when the process was started, and under which number. Both may be read when it
-// is closed.
+// witness takes note of when the process was started, and under which number.
 type witness struct {
-	*shared.Share
 	now     func() time.Time
 	started func(pid int)
-	over    chan struct{} // nobody listens any more
-	passing sync.WaitGroup
 	pid     int
 	at      time.Time
 }
 
-// Events is supervise.Guard's, which asks once. What the share says is passed on in its order.
-func (w *witness) Events() <-chan guard.Event {
-	passed := make(chan guard.Event)
-	w.passing.Go(func() {
-		defer close(passed)
-		for e := range w.Share.Events() {
-			if e.Kind == guard.KindStarted {
-				w.pid, w.at = e.Pid, w.now().Add(-max(0, coord.Now()-e.Time))
-				w.started(e.Pid)
-			}
-			select {
-			case passed <- e:
-			case <-w.over:
-			}
-		}
-	})
-	return passed
-}
-
-func (w *witness) close() {
-	close(w.over)
-	_ = w.Share.Close() // what is left of the run is in the outcome already
-	w.passing.Wait()
+func (w *witness) hear(e guard.Event) {
+	if e.Kind == guard.KindStarted {
+		w.pid, w.at = e.Pid, w.now().Add(-max(0, coord.Now()-e.Time))
+		w.started(e.Pid)
+	}
 }
 
 // prepared is all that a start needs.

@@ -64,6 +64,9 @@ type Config struct {
 	Beat      func()
 	BeatEvery time.Duration
 
+	// Heard is told what the guard says, in its order, by that loop too. nil: nobody.
+	Heard func(guard.Event)
+
 	// Logger gets one line a transition. nil: nothing is logged.
 	Logger *slog.Logger
 }

@@ -13,7 +13,7 @@ const journalRoom = 256
 // passing renewals on. Lines that find no room are dropped, and counted in a last line.
 type journal struct {
 	logger *slog.Logger
-	queue  chan line
+	queue  chan line // nil: nothing was said yet
 	done   chan struct{}
 	missed int
 }
@@ -22,9 +22,7 @@ func newJournal(logger *slog.Logger) *journal {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	j := &journal{logger: logger, queue: make(chan line, journalRoom), done: make(chan struct{})}
-	go j.work()
-	return j
+	return &journal{logger: logger, done: make(chan struct{})}
 }
 
 func (j *journal) work() {
@@ -34,7 +32,15 @@ func (j *journal) work() {
 	}
 }
 
+// say begins with the first line that somebody wants: most of many runs of one process have none, and the room is large.
 func (j *journal) say(l line) {
+	if !j.logger.Enabled(context.Background(), l.level) {
+		return
+	}
+	if j.queue == nil {
+		j.queue = make(chan line, journalRoom)
+		go j.work()
+	}
 	select {
 	case j.queue <- l:
 	default:
@@ -44,6 +50,9 @@ func (j *journal) say(l line) {
 
 // close waits until everything was written, but not for a log that nobody reads.
 func (j *journal) close() {
+	if j.queue == nil {
+		return
+	}
 	if j.missed > 0 {
 		last := line{level: slog.LevelWarn, text: "lines were dropped", attrs: []slog.Attr{slog.Int("lines", j.missed)}}
 		select {
