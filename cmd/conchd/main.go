@@ -16,6 +16,7 @@ func main() {
 		os.Exit(code)
 	}
 	env, ending := cli.Process()
+	daemon.Frugal(env)
 	code := daemon.Main(context.Background(), env)
 	ending.Close()
 	os.Exit(code)

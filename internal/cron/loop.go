@@ -125,6 +125,12 @@ func (n *node) look() {
 		n.ready = nil // so that a burst does not keep its memory
 	}
 	n.flush()
+	if busy := len(n.ready) > 0 || n.busy && n.starts > 0; busy != n.busy {
+		n.busy = busy
+		if n.Busy != nil {
+			n.Busy(busy)
+		}
+	}
 }
 
 // crowded reports whether enough is claimed for now, and has no process yet.

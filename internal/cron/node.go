@@ -23,7 +23,7 @@ const (
 	// yet: what cannot be started soon is better left to a peer. Once there are so many, none is claimed until there are startsAgain: then
 	// claims go to etcd together, and those that are left keep the guard busy meanwhile.
 	claimsMost  = 32
-	startsMost  = 32
+	startsMost  = 48
 	startsAgain = 16
 	// hearMost is how much is taken in between two looks.
 	hearMost = 64
@@ -63,6 +63,7 @@ type node struct {
 	asking int  // of these, those that would start something
 	starts int  // starts without a process, those that are asked for included
 	crowd  bool // there were startsMost of these, and are more than startsAgain
+	busy   bool // what Busy was told last
 	lazy   map[*entry]struct{}
 	// stirred are the jobs of which something was learned since the last look.
 	stirred []*entry

@@ -65,6 +65,8 @@ type Options struct {
 	// Proven is told of each registration that is proven, with what another process needs to take it away if this one is
 	// killed. It must not block.
 	Proven func(coord.TermKeys)
+	// Busy is told when there is more to start than may be begun, and when all of it was started. It must not block.
+	Busy func(bool)
 	// Metrics is told what happens.
 	Metrics Metrics
 }

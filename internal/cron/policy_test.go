@@ -1,6 +1,8 @@
 package cron
 
 import (
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -213,6 +215,29 @@ func TestResultsWaitForStartsWithinBounds(t *testing.T) {
 		w.want("c", "20 success")
 		w.until(2 * time.Minute)
 		w.want("slow", "5 late success")
+	})
+}
+
+// A burst is told of when it begins, and when all of it was started.
+func TestABurstIsToldOf(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var told []bool
+		w.add("early", `{"schedule":"@at 2000-01-01T00:00:05Z","cmd":["true"]}`)
+		for i := range 100 {
+			w.add("j"+strconv.Itoa(i), `{"schedule":"@at 2000-01-01T00:00:10Z","cmd":["slow","100ms"]}`)
+		}
+		w.node("x", func(o *Options) { o.Busy = func(busy bool) { told = append(told, busy) } })
+		w.until(9 * time.Second)
+		if len(told) != 0 {
+			t.Errorf("told %v of one job", told)
+		}
+		w.until(20 * time.Second)
+		if !slices.Equal(told, []bool{true, false}) {
+			t.Errorf("told %v, want that it begins and that it ends", told)
+		}
+		for i := range 100 {
+			w.want("j"+strconv.Itoa(i), "10 success")
+		}
 	})
 }
 

@@ -41,6 +41,7 @@ func conchd(offset string, args []string) int {
 	}
 	env, ending := cli.Process()
 	env.Args = args
+	daemon.Frugal(env)
 	d := daemon.Daemon{Now: func() time.Time { return time.Now().Add(off) }}
 	code := d.Main(context.Background(), env)
 	ending.Close()

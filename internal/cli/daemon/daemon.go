@@ -187,6 +187,7 @@ func (f *flags) options(
 		Logger:     log,
 		Registered: func() { manager.Ready("node " + f.host) },
 		ScanEvery:  manager.BeatEvery(),
+		Busy:       collecting(env),
 		Metrics:    cron.Metrics{Scanned: beats(manager)},
 	}
 }
