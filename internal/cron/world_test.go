@@ -167,7 +167,7 @@ func (h *machine) Run(ctx context.Context, s Start, held hold.Hold) Ended {
 	}
 	if verb == "slow" { // to be started
 		d, _ := time.ParseDuration(arg)
-		time.Sleep(d)
+		time.Sleep(d) // fake time: it passes at once when all wait
 	}
 	s.Started(1)
 	how := Ended{Started: h.now(), Pid: 1}

@@ -265,7 +265,7 @@ func TestTheServiceManagerHearsNoMoreBeatsThanItAsksFor(t *testing.T) {
 		beat := beats(manager)
 		for range 1000 {
 			beat()
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) // fake time
 		}
 		manager.Close()
 		want := 10 * time.Second / (500 * time.Millisecond)
