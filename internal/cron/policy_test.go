@@ -312,3 +312,17 @@ func TestRequestsAreMet(t *testing.T) {
 		}
 	})
 }
+
+// Red when room for one start is claimed for at once in a crowd: then each claim goes to etcd alone.
+func TestACrowdIsClaimedForByDozens(t *testing.T) {
+	n := &node{}
+	for _, step := range []struct {
+		starts int
+		want   bool
+	}{{startsMost - 1, false}, {startsMost, true}, {startsMost - 1, true}, {startsAgain + 1, true}, {startsAgain, false}, {startsAgain + 1, false}} {
+		n.starts = step.starts
+		if got := n.crowded(); got != step.want {
+			t.Errorf("with %d starts: %v, want %v", step.starts, got, step.want)
+		}
+	}
+}
