@@ -28,6 +28,7 @@ type claim struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{} // the watch has ended, or never will begin
 	begin  *time.Timer   // of the watch; nil on a session that was closed before
+	soon   bool          // it is one of those few whose watch does not wait for a renewal
 
 	mu    sync.Mutex
 	waits []*peek // what the candidate waits for, of each the end
@@ -93,9 +94,8 @@ func (s *Session) holdUnder(ctx context.Context, key string, rev, at int64) *cla
 		return c
 	}
 	s.claims[c] = struct{}{}
-	s.unwatched++
-	c.begin = time.AfterFunc(s.watchIn(s.unwatched), func() {
-		s.begun()
+	c.begin = time.AfterFunc(s.watchIn(c), func() {
+		s.begun(c)
 		s.spawn(func() { close(c.done) }, func() { c.watch(at + 1) })
 	})
 	return c
@@ -104,28 +104,51 @@ func (s *Session) holdUnder(ctx context.Context, key string, rev, at int64) *cla
 // watchAfter is when the watch of an own key begins. It begins with the revision at which the key was seen, so
 // that nothing is missed; a term that is over sooner is spared the watch, which costs as much as the term.
 //
-// Beyond the first watchFew keys that are not watched yet, a watch begins one renewal later, and watchApart later for each of
-// them: of thousands that are won at once, none are watched while most are still to be won, and then a thousand a second.
+// So few keys are watched, watchFew at once and one more each watchEvery; the watch of any other begins one renewal later, and
+// watchApart later for each of them that waits: of thousands that are won at once, few are watched while most are
+// still to be won, and then a thousand a second.
 // Each renewal reads every key meanwhile, so from the first one on a watch only tells sooner.
 const (
 	watchAfter = 50 * time.Millisecond
 	watchFew   = 16
+	watchEvery = 20 * time.Millisecond
 	watchApart = time.Millisecond
 )
 
-// watchIn is how long after a claim its watch begins, where it is the n-th of its session that is not watched yet.
-func (s *Session) watchIn(n int) time.Duration {
-	if n <= watchFew {
+// watchIn counts a claim in, and is how long after it its watch begins (s.mu held). How many may be watched soon is a virtual
+// schedule, the generic cell rate algorithm of ITU-T I.371: paced is when the next one would be, at one each watchEvery.
+func (s *Session) watchIn(c *claim) time.Duration {
+	now := time.Now()
+	paced := s.paced
+	if free := now.Add(-watchFew * watchEvery); paced.Before(free) {
+		paced = free
+	}
+	if c.soon = paced.Before(now); c.soon {
+		s.paced = paced.Add(watchEvery)
 		return watchAfter
 	}
-	return watchAfter + s.bounds.Renew + time.Duration(n-watchFew)*watchApart
+	s.unwatched++
+	return watchAfter + s.bounds.Renew + time.Duration(s.unwatched)*watchApart
 }
 
-// begun counts a claim out whose watch begins, or never will.
-func (s *Session) begun() {
+// begun counts a claim out whose watch begins.
+func (s *Session) begun(c *claim) {
+	if !c.soon {
+		s.mu.Lock()
+		s.unwatched--
+		s.mu.Unlock()
+	}
+}
+
+// spared counts a claim out that was given up before its watch began: another may be watched in its place.
+func (s *Session) spared(c *claim) {
 	s.mu.Lock()
-	s.unwatched--
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if c.soon {
+		s.paced = s.paced.Add(-watchEvery)
+	} else {
+		s.unwatched--
+	}
 }
 
 // watch loses the claim when its key is seen to be gone or another's, in a revision from from on.
@@ -157,7 +180,7 @@ func (c *claim) drop(why error) {
 	c.s.mu.Unlock()
 	c.cancel(why)
 	if c.begin != nil && c.begin.Stop() {
-		c.s.begun()
+		c.s.spared(c)
 		close(c.done)
 	}
 	<-c.done

@@ -70,7 +70,7 @@ type Election struct {
 	owned  bool
 	opts   ElectionOptions
 	prefix string
-	vacant clientv3.Cmp  // no key is under prefix: made once, since the client copies it at each step of making it
+	vacant clientv3.Cmp  // no key is under prefix
 	pool   *ElectionPool // that it was borrowed from; nil where it was not
 
 	refused atomic.Bool // see candidate
@@ -115,7 +115,7 @@ func (s *Session) Election(o ElectionOptions) (*Election, error) {
 // election is one whose end is the caller's to give.
 func (s *Session) election(o ElectionOptions) *Election {
 	e := &Election{s: s, opts: o, prefix: prefixOf(o.Key)}
-	e.vacant = clientv3.Compare(clientv3.CreateRevision(e.prefix), "=", 0).WithPrefix()
+	e.vacant = noneUnder(e.prefix)
 	return e
 }
 

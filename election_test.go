@@ -229,6 +229,35 @@ func TestOfManyKeysAtOnceFewBeginToBeWatchedAtOnce(t *testing.T) {
 	})
 }
 
+// Red when keys that are watched make room at once for others: of thousands that are won in seconds, hundreds were watched meanwhile.
+func TestOfManyKeysThatTrickleInFewAreWatchedAtOnce(t *testing.T) {
+	inBubble(t, coordtest.Options{}, func(w *world) {
+		s := w.session(SessionOptions{})
+		won := 0
+		win := func(n int) {
+			for range n {
+				won++
+				w.must(w.election(s, ElectionOptions{Key: fmt.Sprintf("/some/%d", won)}).Campaign(w.Context(), "a"))
+			}
+		}
+		watched := func(after time.Duration, want int) {
+			w.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			if got := w.m.Watches(); got != want {
+				w.Errorf("at %v %d of %d keys are watched, want %d", w.now(), got, won, want)
+			}
+		}
+		win(watchFew)
+		watched(5*watchEvery, watchFew)
+		win(10) // there is room for five
+		watched(5*watchEvery, watchFew+5)
+		watched(s.bounds.Renew, watchFew+10)
+		win(watchFew)
+		watched(5*watchEvery, 2*watchFew+10)
+	})
+}
+
 // Red when the renewals leave out keys that are not watched yet.
 func TestAKeyThatIsNotWatchedYetIsMissedByTheNextRenewal(t *testing.T) {
 	inBubble(t, coordtest.Options{}, func(w *world) {

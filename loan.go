@@ -36,9 +36,9 @@ func (p *ElectionPool) borrow(ctx context.Context, name string) (*Session, error
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
-		l, err := p.ask(name)
-		if err != nil {
-			return nil, err
+		l, s, err := p.ask(name)
+		if s != nil || err != nil {
+			return s, err
 		}
 		select {
 		case <-l.granted:
@@ -56,15 +56,19 @@ func (p *ElectionPool) borrow(ctx context.Context, name string) (*Session, error
 	}
 }
 
-// ask joins those who wait for the loan of that name. Where there is none, or a dead one, it begins a new one.
-func (p *ElectionPool) ask(name string) (*loan, error) {
+// ask gives the session of that name if it lives. Else it joins those who wait for the loan; where there is none, or a dead one,
+// it begins a new one.
+func (p *ElectionPool) ask(name string) (*loan, *Session, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.ctx.Err() != nil {
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	}
 	l := p.loans[name]
-	if l != nil && !l.pending() && !l.alive() {
+	if l != nil && !l.pending() {
+		if l.alive() {
+			return nil, l.s, nil
+		}
 		p.retire(l.s)
 		l = nil
 	}
@@ -75,7 +79,7 @@ func (p *ElectionPool) ask(name string) (*loan, error) {
 		p.wg.Go(func() { p.grant(ctx, name, l) })
 	}
 	l.waiters++
-	return l, nil
+	return l, nil, nil
 }
 
 // part leaves those who wait. A grant that nobody waits for any more is given up; who comes next begins another.

@@ -63,20 +63,20 @@ type Session struct {
 	renewed chan struct{} // proven rose: holds one value, for one listener
 	wg      sync.WaitGroup
 
-	mu       sync.Mutex
-	proven   time.Duration // (S1)
-	risen    chan struct{} // closed, and another one made, whenever proven rises: for any number of listeners
-	plain    time.Duration // send time of the last acknowledged renewal, verified or not
-	holds    int           // terms that run: while there is one, only proven counts
-	demands  int           // who wants proofs: campaigns, terms, and who asked for them
-	kept     bool          // a stream renews it by itself (keep.go)
-	late     bool          // the stream waited too long for it
-	attempts int64         // candidates so far
-	closed   bool          // no goroutine may be added any more
-	muted    bool          // renew no more: let the TTL bound what could not be resigned
-	claims   map[*claim]struct{}
-	// unwatched are the claims whose watch has not begun.
-	unwatched int
+	mu        sync.Mutex
+	proven    time.Duration // (S1)
+	risen     chan struct{} // closed, and another one made, whenever proven rises: for any number of listeners
+	plain     time.Duration // send time of the last acknowledged renewal, verified or not
+	holds     int           // terms that run: while there is one, only proven counts
+	demands   int           // who wants proofs: campaigns, terms, and who asked for them
+	kept      bool          // a stream renews it by itself (keep.go)
+	late      bool          // the stream waited too long for it
+	attempts  int64         // candidates so far
+	closed    bool          // no goroutine may be added any more
+	muted     bool          // renew no more: let the TTL bound what could not be resigned
+	claims    map[*claim]struct{}
+	paced     time.Time // when one more claim is watched soon, were there never two at once (claim.go)
+	unwatched int       // claims whose watch waits for a renewal
 	offices   map[string]*office
 	seen      store
 

@@ -114,7 +114,8 @@ func (s *Session) begin(ctx context.Context, c *claim) error {
 			return err // won too late: the caller has gone
 		}
 		s.mu.Lock()
-		fresh := s.check() == nil && s.clock() < s.proven+s.bounds.Term
+		now := s.clock()
+		fresh := s.checkAt(now) == nil && now < s.proven+s.bounds.Term
 		lost, risen := context.Cause(c.ctx), s.risen
 		if fresh && lost == nil {
 			s.holds++
