@@ -28,7 +28,6 @@ import (
 type candidate struct {
 	attempt
 	prefix  string
-	vacant  clientv3.Cmp // no key is under the prefix
 	refused *atomic.Bool // a try of the election was refused, and no nested key was why
 	settler settler
 }
@@ -36,7 +35,7 @@ type candidate struct {
 func (s *Session) candidate(e *Election, identity string) *candidate {
 	c := &candidate{
 		attempt: s.attempt(candidateKey(e.prefix, s.lease), identity, e.opts.Waiting),
-		prefix:  e.prefix, vacant: e.vacant, refused: &e.refused, settler: settler{SettleOptions: e.opts.Settle},
+		prefix:  e.prefix, refused: &e.refused, settler: settler{SettleOptions: e.opts.Settle},
 	}
 	if placed := e.opts.Placed; placed != nil {
 		c.placed = func() { placed(c.keys()) }
@@ -97,7 +96,7 @@ func (c *candidate) finish(ctx context.Context, won bool, v view) (err error) {
 
 // free are the compares that nobody holds: no key under the prefix and, settling, no open record.
 func (c *candidate) free(settle bool) []clientv3.Cmp {
-	cmps := []clientv3.Cmp{c.vacant}
+	cmps := []clientv3.Cmp{noneUnder(c.prefix)}
 	if settle {
 		cmps = append(cmps, clientv3.Compare(clientv3.CreateRevision(c.settler.Open), "=", 0))
 	}

@@ -70,7 +70,6 @@ type Election struct {
 	owned  bool
 	opts   ElectionOptions
 	prefix string
-	vacant clientv3.Cmp  // no key is under prefix
 	pool   *ElectionPool // that it was borrowed from; nil where it was not
 
 	refused atomic.Bool // see candidate
@@ -114,9 +113,7 @@ func (s *Session) Election(o ElectionOptions) (*Election, error) {
 
 // election is one whose end is the caller's to give.
 func (s *Session) election(o ElectionOptions) *Election {
-	e := &Election{s: s, opts: o, prefix: prefixOf(o.Key)}
-	e.vacant = noneUnder(e.prefix)
-	return e
+	return &Election{s: s, opts: o, prefix: prefixOf(o.Key)}
 }
 
 func (o ElectionOptions) validate() error {

@@ -118,18 +118,15 @@ func (s *Session) begin(ctx context.Context, c *claim) error {
 		fresh := s.checkAt(now) == nil && now < s.proven+s.bounds.Term
 		lost, risen := context.Cause(c.ctx), s.risen
 		if fresh && lost == nil {
-			s.holds++
+			if s.holds++; s.holds == 1 {
+				s.watchdog.Reset(s.left(now)) // plain renewals count for nothing any more: it may have slept by one
+			}
 		}
-		alone := s.holds == 1
 		s.mu.Unlock()
 		switch {
 		case lost != nil:
 			return lost
 		case fresh:
-			// From the first term on plain renewals count for nothing: the watchdog may have slept by one.
-			if alone {
-				s.judge()
-			}
 			return nil
 		}
 		s.renewNow()

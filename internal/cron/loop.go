@@ -178,31 +178,25 @@ func (n *node) next(e *entry, now time.Time) plan.Act {
 	if full {
 		n.lazy[e] = struct{}{}
 	}
-	s, settles := &n.scene, false
 	for i := range e.state.Opens {
 		n.judge(e, &e.state.Opens[i])
-		if n.unconfirmed(e, &e.state.Opens[i]) {
-			o := e.state.Opens[i]
+		if o := e.state.Opens[i]; n.unconfirmed(e, &o) {
 			return plan.Act{
 				Verb: plan.Close, At: now, ID: o.ID, Open: &o, Kind: o.Kind, Attempt: o.Attempt,
 				Status: record.Missed, Reason: record.ReasonUnconfirmed,
 			}
 		}
-		settles = settles || !e.state.Opens[i].Alive
 	}
-	if settles { // else that clock says nothing, and to read it is a system call
-		s.Mono = n.Mono()
-	}
-	j := &e.job
+	j := e.job
 	if j.OnAll && !n.selected(e) {
-		other := e.job
-		other.Schedule = manual() // none of this host's business
-		j = &other
+		j.Schedule = manual() // none of this host's business
 	}
-	s.Host, s.Since, s.Fit, s.Slack, s.Pause = n.Host, n.since, fit, n.MaxSkew, n.pause
-	s.ReadOnly = n.ReadOnly || n.stopping || n.proof == nil || n.unfit != ""
-	n.shown = e
-	return plan.Next(j, &e.state, s, now)
+	return plan.Next(&j, &e.state, &plan.Node{
+		Host: n.Host, Mono: n.Mono(), Since: n.since, Fit: fit, Slack: n.MaxSkew, Pause: n.pause,
+		ReadOnly: n.ReadOnly || n.stopping || n.proof == nil || n.unfit != "",
+		Others:   func() bool { return n.others(e) },
+		Absent:   func() record.Reason { return n.absent(e) },
+	}, now)
 }
 
 // roomier looks again at what waited for room, for as long as there is some.

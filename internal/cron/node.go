@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-coord/coord"
-	"github.com/go-coord/coord/internal/cron/plan"
 	"github.com/go-coord/coord/internal/cron/record"
 	"github.com/go-coord/coord/internal/cron/schedule"
 	"github.com/go-coord/coord/internal/cron/store"
@@ -67,9 +66,6 @@ type node struct {
 	lazy   map[*entry]struct{}
 	// stirred are the jobs of which something was learned since the last look.
 	stirred []*entry
-	// scene is what decisions are shown of the node, and shown the job that the one under way is about: kept, so that none costs memory.
-	scene plan.Node
-	shown *entry
 	// unwritten are results that wait to be written, writes is how many are being written, results both, until they are in etcd.
 	unwritten []unwritten
 	writes    int
@@ -109,8 +105,6 @@ func Run(ctx context.Context, o Options) error {
 		jobs: map[string]*entry{}, runs: map[string]bool{}, peers: map[string]*peer{}, drains: map[string]bool{}, kills: map[string]record.Kill{},
 		lazy: map[*entry]struct{}{}, running: map[string]*running{}, stuck: map[string]bool{}, cards: make(chan record.Card, 1), since: o.Now(), seed: newSeed(),
 	}
-	n.scene.Others = func() bool { return n.others(n.shown) }
-	n.scene.Absent = func() record.Reason { return n.absent(n.shown) }
 	if !o.ReadOnly {
 		if n.live, err = o.register(ctx); err != nil {
 			return fmt.Errorf("register node: %w", err)

@@ -94,7 +94,7 @@ func (l worker) Run(ctx context.Context, s cron.Start, h hold.Hold) cron.Ended {
 	out := supervise.Run(ctx, supervise.Config{
 		Kind: hold.KindCron, Name: s.Job, Path: "/bin/work", Argv: []string{"work"},
 		Env:       []string{tickEnv + "=" + s.Job + "/" + s.ID.String()},
-		KillAfter: s.Spec.Grace(), Margin: margin, NowFunc: l.now, Started: func() { s.Started(1) },
+		KillAfter: s.Spec.Grace(), Margin: margin, NowFunc: l.now, Started: func(pid int, _ time.Duration) { s.Started(pid) },
 	}, having{h}, g, nil)
 	g.bye()
 	switch out.Status.Outcome {

@@ -107,7 +107,7 @@ func (c *call) fenced(ctx context.Context, f *fenceFlags, argv []string, signals
 		Kind: hold.KindFence, Name: f.path, Path: path, Argv: argv,
 		Env: withToken(c.env.ChildEnviron(), f.token), Inherit: true,
 		KillAfter: f.killAfter, Margin: coord.DefaultMargin, Foreground: true, NowFunc: coord.Now,
-		Started: func() { manager.Ready("running under " + f.path) }, Beat: manager.Beat, BeatEvery: manager.BeatEvery(),
+		Started: func(int, time.Duration) { manager.Ready("running under " + f.path) }, Beat: manager.Beat, BeatEvery: manager.BeatEvery(),
 		Logger: cli.NewLogger(c.env.Stderr, true, f.logFormat), // what goes as it should is not told
 	}, &locked{taken, f}, g, signals)
 	if out.Clean {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -30,7 +31,7 @@ func (c *call) alongside(ctx context.Context, f *registerFlags, m coord.HostMeta
 	}
 	out := c.under(ctx, acquire, f.Settings, f.childFlags, supervise.Config{
 		Kind: hold.KindHost, Name: m.HostUUID, Path: file, Argv: argv,
-		Started: func() { manager.Ready("registered as " + m.HostUUID) },
+		Started: func(int, time.Duration) { manager.Ready("registered as " + m.HostUUID) },
 		Logger:  log,
 	}, signals, manager)
 	c.writeStatus(f.Connection, f.statusFile, out.Status)

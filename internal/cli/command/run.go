@@ -96,7 +96,7 @@ func (c *call) round(ctx context.Context, f *runFlags, t task, file string, argv
 	return c.under(ctx, acquire, f.Settings, f.childFlags, supervise.Config{
 		Kind: t.kind, Name: t.name, Path: file, Argv: argv,
 		OnAcquire: f.hooks.onAcquire, OnLose: f.hooks.onLose, FenceOnLose: f.hooks.fence, HookTimeout: f.hooks.timeout,
-		Started: func() { manager.Ready(t.doing) },
+		Started: func(int, time.Duration) { manager.Ready(t.doing) },
 		Logger:  log,
 	}, signals, manager)
 }

@@ -59,7 +59,7 @@ func (w *Worker) Run(ctx context.Context, s cron.Start, h hold.Hold) cron.Ended 
 	out := supervise.Run(ctx, supervise.Config{
 		Kind: "cron", Name: s.Job, Path: p.file, Argv: p.argv, Env: p.env, Dir: s.Spec.Cwd,
 		Stdin: p.stdin, Stdout: p.out.path, Stderr: p.out.path, Credential: p.who.credential, Umask: p.umask,
-		KillAfter: s.Spec.Grace(), Margin: w.Margin, NowFunc: coord.Now, Heard: eye.hear, Logger: slog.New(quiet{log.Handler()}),
+		KillAfter: s.Spec.Grace(), Margin: w.Margin, NowFunc: coord.Now, Started: eye.begun, Logger: slog.New(quiet{log.Handler()}),
 	}, held{h}, share, nil)
 	_ = share.Close() // what is left of the run is in the outcome already
 	return w.ended(out, eye, p)
@@ -103,11 +103,9 @@ type witness struct {
 	at      time.Time
 }
 
-func (w *witness) hear(e guard.Event) {
-	if e.Kind == guard.KindStarted {
-		w.pid, w.at = e.Pid, w.now().Add(-max(0, coord.Now()-e.Time))
-		w.started(e.Pid)
-	}
+func (w *witness) begun(pid int, at time.Duration) {
+	w.pid, w.at = pid, w.now().Add(-max(0, coord.Now()-at))
+	w.started(pid)
 }
 
 // prepared is all that a start needs.

@@ -60,12 +60,9 @@ type Config struct {
 	// Started is called when the child has been started, Beat when Run begins and then at least every BeatEvery,
 	// by the one loop that everything depends on: a Beat that does not come means that the loop hangs. Neither may block.
 	// nil, or 0: not called.
-	Started   func()
+	Started   func(pid int, at time.Duration)
 	Beat      func()
 	BeatEvery time.Duration
-
-	// Heard is told what the guard says, in its order, by that loop too. nil: nobody.
-	Heard func(guard.Event)
 
 	// Logger gets one line a transition. nil: nothing is logged.
 	Logger *slog.Logger

@@ -182,13 +182,10 @@ func (d *driver) next(tick <-chan time.Time) event {
 		if !ok {
 			d.said, ev = nil, guard.Event{Kind: guard.KindLost}
 		}
-		if d.cfg.Heard != nil {
-			d.cfg.Heard(ev)
-		}
 		if ev.Kind == guard.KindStarted && !isHook(ev.Run) {
 			d.term.lent()
 			if d.cfg.Started != nil {
-				d.cfg.Started()
+				d.cfg.Started(ev.Pid, ev.Time)
 			}
 		}
 		return event{kind: evGuard, guard: ev}

@@ -426,7 +426,7 @@ func TestRunBeatsWhileItRunsAndSaysWhenTheChildDoes(t *testing.T) {
 		started := hold.Instant(-1)
 		s.cfg.BeatEvery = 400 * ms
 		s.cfg.Beat = func() { beats = append(beats, s.now()) }
-		s.cfg.Started = func() { started = s.now() }
+		s.cfg.Started = func(int, time.Duration) { started = s.now() }
 		s.in(2*time.Second, func() { s.guard.end(0) })
 		s.run()
 		if started != 100*ms {
