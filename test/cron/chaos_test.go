@@ -242,12 +242,13 @@ func (m *mayhem) heal(jobs []string) {
 		e.what()
 	}
 	m.etcd.Ready()
-	m.alive()
 	m.say("all is well again", "")
+	// One that was started while there was no etcd may give up as late as now.
+	m.until("not all are registered", func() bool {
+		m.alive()
+		return !slices.ContainsFunc(slices.Collect(maps.Values(m.hosts)), func(d *daemonProcess) bool { return !d.registered() })
+	})
 	healed := time.Now().Unix()
-	for _, d := range m.hosts {
-		d.WaitLog("msg=registered")
-	}
 	m.until("what was left open stays open", func() bool {
 		for _, key := range m.keys(record.Opens) {
 			if _, id, err := record.ParseOpen(key); err != nil || id.Tick <= healed {

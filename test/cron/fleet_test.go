@@ -24,6 +24,8 @@ const (
 	patience = time.Minute
 	// slack is what a busy machine may add to a time that is short by design.
 	slack = 3 * time.Second
+	// registered is what a daemon logs when it takes part.
+	registered = "msg=registered"
 )
 
 // fleet is an etcd, the jobs in it, and the daemons that run them.
@@ -81,9 +83,12 @@ func (f *fleet) start(o run.Options, host string) *daemonProcess {
 func (f *fleet) daemon(host string, flags ...string) *daemonProcess {
 	f.Helper()
 	d := f.launch(host, flags...)
-	d.WaitLog("msg=registered")
+	d.WaitLog(registered)
 	return d
 }
+
+// registered reports whether a daemon has said that it takes part.
+func (d *daemonProcess) registered() bool { return strings.Contains(d.Stderr(), registered) }
 
 // skewed is daemon on a host whose clock is off.
 func (f *fleet) skewed(host string, off time.Duration, flags ...string) *daemonProcess {
@@ -91,7 +96,7 @@ func (f *fleet) skewed(host string, off time.Duration, flags ...string) *daemonP
 	self, err := os.Executable()
 	f.must(err)
 	d := f.start(run.Options{Path: self, Env: f.env(), Args: append([]string{daemonRole, off.String(), "--host", host}, flags...)}, host)
-	d.WaitLog("msg=registered")
+	d.WaitLog(registered)
 	return d
 }
 
