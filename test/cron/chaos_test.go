@@ -246,7 +246,12 @@ func (m *mayhem) heal(jobs []string) {
 	// One that was started while there was no etcd may give up as late as now.
 	m.until("not all are registered", func() bool {
 		m.alive()
-		return !slices.ContainsFunc(slices.Collect(maps.Values(m.hosts)), func(d *daemonProcess) bool { return !d.registered() })
+		for _, d := range m.hosts {
+			if !d.registered() {
+				return false
+			}
+		}
+		return true
 	})
 	healed := time.Now().Unix()
 	m.until("what was left open stays open", func() bool {
